@@ -1,0 +1,44 @@
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-long lint format docs bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(INSTALLED): pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -r requirements.lock
+	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
+	touch $@
+
+run: $(INSTALLED) ## Run the demonstration and write its report to report/
+	$(BIN)/dalembert demo --out report
+
+test: $(INSTALLED) ## Run the fast tests
+	$(BIN)/pytest -n 2 -q
+
+test-long: $(INSTALLED) ## Run the long tests and the comparisons with other programs
+	$(BIN)/pytest -n 2 -m "long or oracle"
+
+lint: $(INSTALLED) ## Check formatting, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+format: $(INSTALLED) ## Format the code and apply the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(INSTALLED) ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+bench: $(INSTALLED) ## Run the benchmarks
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove everything generated except the virtual environment
+	rm -rf report site build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

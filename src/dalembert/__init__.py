@@ -1,0 +1,46 @@
+"""dalembert: simulate constrained mechanical systems and keep their structure."""
+
+import jax as _jax
+
+_jax.config.update("jax_enable_x64", True)  # before anything is traced: every number here is a float64
+
+from .errors import (  # noqa: E402
+    DalembertError,
+    InconsistentStart,
+    InputError,
+    MethodDoesNotFit,
+    ModelError,
+    RedundantConstraints,
+    StepFailure,
+)
+from .method import CATALOGUE, Claims, Method, Rattle, Shake, Step  # noqa: E402
+from .problem import HamiltonianSystem, State, System, system  # noqa: E402
+from .stepping import ConsistentStart, consistent  # noqa: E402
+from .trajectory import Trajectory, load, simulate  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CATALOGUE",
+    "Claims",
+    "ConsistentStart",
+    "DalembertError",
+    "HamiltonianSystem",
+    "InconsistentStart",
+    "InputError",
+    "Method",
+    "MethodDoesNotFit",
+    "ModelError",
+    "Rattle",
+    "RedundantConstraints",
+    "Shake",
+    "State",
+    "Step",
+    "StepFailure",
+    "System",
+    "Trajectory",
+    "consistent",
+    "load",
+    "simulate",
+    "system",
+]

@@ -1,0 +1,98 @@
+"""What the engine is given and what it gives back. Flat arrays only: no mechanics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+#: Newton stops when the update that would follow is predicted below this, relative to the block of unknowns.
+TOLERANCE = 1e-15
+MAX_ITERATIONS = 25
+#: Starting values are extrapolated through at most this many previous solutions.
+HISTORY = 5
+
+OK, NOT_CONVERGED, NOT_FINITE, SINGULAR = 0, 1, 2, 3
+STATUS = {
+    OK: "ok",
+    NOT_CONVERGED: "Newton did not converge",
+    NOT_FINITE: "the equations gave NaN or infinity",
+    SINGULAR: "the Jacobian of the step is singular",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunctions:
+    """One step of a method on a system, as functions of flat arrays.
+
+    guess(t, h, state, parameters) -> x
+    residual(x, t, h, state, parameters) -> r, of the length of x
+    finish(x, t, h, state, parameters) -> increments of the first `n_summed` entries of the state, new values of
+    the others
+    """
+
+    guess: Callable
+    residual: Callable
+    finish: Callable
+    unknowns: tuple[str, ...]
+    equations: tuple[str, ...]
+    blocks: tuple[int, ...]  # lengths of the named groups of unknowns, which share one scale
+    n_state: int
+    n_summed: int
+    n_parameters: int
+
+    @property
+    def size(self) -> int:
+        """The number of unknowns."""
+        return len(self.unknowns)
+
+
+class Carry(NamedTuple):
+    """Everything that goes from one chunk of steps to the next; enough to resume a run bit for bit."""
+
+    state: np.ndarray
+    compensation: np.ndarray
+    history: np.ndarray  # (HISTORY, unknowns), the newest first
+    known: np.ndarray  # how many rows of the history are filled
+    contraction: np.ndarray  # the last measured constant of Newton's quadratic convergence
+    step: np.ndarray  # how many steps were taken
+
+
+class Chunk(NamedTuple):
+    """What one call of an engine returns."""
+
+    carry: Carry
+    saved: np.ndarray  # (saves, n_state)
+    iterations: np.ndarray  # (saves,) Newton iterations since the save before
+    worst: np.ndarray  # (saves,) the most iterations one step took since the save before
+    status: int
+    residual: float  # the last scaled update, for messages
+
+
+def first_carry(functions: StepFunctions, state: np.ndarray) -> Carry:
+    """The carry before the first step."""
+    return Carry(
+        state=np.asarray(state),
+        compensation=np.zeros(functions.n_summed),
+        history=np.zeros((HISTORY, functions.size)),
+        known=np.array(0),
+        contraction=np.array(FIRST_CONTRACTION),
+        step=np.array(0),
+    )
+
+
+#: Before anything was measured, Newton is trusted only when its update is small.
+FIRST_CONTRACTION = 1e3
+
+
+def extrapolation_weights() -> np.ndarray:
+    """Row k: the weights that extrapolate a polynomial through the k newest solutions by one step."""
+    weights = np.zeros((HISTORY + 1, HISTORY))
+    for k in range(1, HISTORY + 1):
+        sign, binomial = 1.0, float(k)
+        for j in range(k):
+            weights[k, j] = sign * binomial
+            sign, binomial = -sign, binomial * (k - 1 - j) / (j + 2)
+    return weights

@@ -1,0 +1,111 @@
+"""Single evaluations, sparse Jacobians and small Newton solves, without compiling anything.
+
+Used where a function is needed a handful of times (checks of a model, consistent starting values): tracing and
+walking a scalar program takes milliseconds, where a first call through XLA takes a good part of a second.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+import scipy.sparse.linalg as sparse_linalg
+
+from ..errors import UnsupportedByEngine
+from .program import Program, Values
+from .trace import trace_with_jacobian
+
+
+class Function:
+    """A function of flat float arrays, `function(x, *rest)`, with its sparse Jacobian by x."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        self._traced: dict = {}
+
+    def _program(self, shapes: tuple):
+        if shapes not in self._traced:
+            program = Program()
+            names, inputs = [], []
+            for k, shape in enumerate(shapes):
+                count = int(np.prod(shape, dtype=int))
+                inputs.append(program.inputs(f"argument{k}", count).reshape(shape))
+                names.append([(f"argument{k}", j) for j in range(count)])
+            try:
+                outputs, jacobian = trace_with_jacobian(program, self._function, *inputs)
+                self._traced[shapes] = (program, names, outputs, jacobian)
+            except UnsupportedByEngine:
+                self._traced[shapes] = None
+        return self._traced[shapes]
+
+    def __call__(self, *arguments) -> tuple[np.ndarray, sparse.csr_matrix]:
+        """Value and Jacobian by the first argument."""
+        arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
+        traced = self._program(tuple(a.shape for a in arrays))
+        if traced is None:
+            return self._by_jax(arrays)
+        program, names, outputs, jacobian = traced
+        inputs = {
+            name: number
+            for group, array in zip(names, arrays, strict=True)
+            for name, number in zip(group, array.ravel().tolist(), strict=True)
+        }
+        values = Values(program, inputs)
+        rows = [i for i, row in enumerate(jacobian) for _ in row]
+        columns = [j for row in jacobian for j in row]
+        entries = [float(values[node]) for row in jacobian for node in row.values()]
+        shape = (len(outputs), arrays[0].size)
+        return values.array(outputs), sparse.csr_matrix((entries, (rows, columns)), shape=shape)
+
+    def _by_jax(self, arrays: list) -> tuple[np.ndarray, sparse.csr_matrix]:
+        x, *rest = [jnp.asarray(a) for a in arrays]
+        value = np.asarray(self._function(x, *rest))
+        return value, sparse.csr_matrix(
+            np.asarray(jax.jacfwd(self._function)(x, *rest)).reshape(value.size, x.size)
+        )
+
+
+def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
+    """Sparse solve; non-finite where the matrix is singular."""
+    if matrix.shape[0] == 0:
+        return np.zeros(0)
+    if not np.all(np.isfinite(matrix.data)):  # pyright: ignore[reportAttributeAccessIssue]
+        return np.full(right.shape, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sparse_linalg.MatrixRankWarning)
+        try:
+            return np.asarray(sparse_linalg.splu(sparse.csc_matrix(matrix)).solve(right))
+        except RuntimeError:  # exactly singular
+            return np.full(right.shape, np.nan)
+
+
+def find_root(residual: Function, x: np.ndarray, *rest, iterations: int = 50) -> np.ndarray | None:
+    """Newton with step halving; None if it does not converge."""
+    x = np.array(x, dtype=np.float64)
+    value, jacobian = residual(x, *rest)
+    for _ in range(iterations):
+        if not np.all(np.isfinite(value)):
+            return None
+        update = solve_linear(jacobian, value)
+        if not np.all(np.isfinite(update)):
+            return None
+        size, factor = np.linalg.norm(value), 1.0
+        while True:
+            trial = x - factor * update
+            new_value, new_jacobian = residual(trial, *rest)
+            if np.all(np.isfinite(new_value)) and np.linalg.norm(new_value) <= (1 - factor / 4) * size:
+                break
+            factor /= 2
+            if factor < 1e-3:  # no decrease left: at roundoff, or stuck
+                small = np.max(np.abs(update), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0))
+                return x if small else None
+        x, value, jacobian = trial, new_value, new_jacobian
+        if factor == 1.0 and np.max(np.abs(update), initial=0.0) <= 1e-15 * (
+            1 + np.max(np.abs(x), initial=0.0)
+        ):
+            return x
+    return None

@@ -1,0 +1,186 @@
+"""The general path: the step as a JAX function, Newton by optimistix, gradients by implicit differentiation.
+
+It serves everything that is traced (jit, vmap, grad), every primitive the native engine does not translate, and it is
+the partner the native engine is compared with.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..nonlinear import find_root
+from .contract import (
+    HISTORY,
+    MAX_ITERATIONS,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    OK,
+    Carry,
+    Chunk,
+    StepFunctions,
+    extrapolation_weights,
+    first_carry,
+)
+
+
+class StepResult(eqx.Module):
+    """One Newton solve."""
+
+    x: jax.Array
+    iterations: jax.Array
+    status: jax.Array
+    residual: jax.Array
+
+
+def solve_step(functions: StepFunctions, guess, t, h, state, parameters) -> StepResult:
+    """The unknowns of one step; differentiable by the implicit function theorem, not through the iterations."""
+    root = find_root(functions.residual, guess, (t, h, state, parameters), MAX_ITERATIONS)
+    status = jnp.where(root.converged, OK, jnp.where(root.finite, NOT_CONVERGED, NOT_FINITE))
+    left = functions.residual(jax.lax.stop_gradient(root.x), t, h, state, parameters)
+    return StepResult(
+        root.x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left)))
+    )
+
+
+def _two_sum(a, b):
+    """a + b and its rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def advance(
+    functions: StepFunctions, carry: Carry, t0, h, parameters, compensated: bool
+) -> tuple[Carry, StepResult]:
+    """One step of the loop; a failed step leaves the state as it was."""
+    t = t0 + carry.step * h
+    weights = jnp.asarray(extrapolation_weights())[carry.known]
+    from_method = functions.guess(t, h, carry.state, parameters)
+    guess = jnp.where(carry.known >= 2, weights @ carry.history, from_method)
+    result = solve_step(functions, jax.lax.stop_gradient(guess), t, h, carry.state, parameters)
+    end = functions.finish(result.x, t, h, carry.state, parameters)
+    n = functions.n_summed
+    increment = end[:n] + (carry.compensation if compensated else 0.0)
+    total, error = _two_sum(carry.state[:n], increment)
+    compensation = jax.lax.stop_gradient(error) if compensated else carry.compensation
+    state = jnp.concatenate([total, end[n:]])
+    x = jax.lax.stop_gradient(result.x)
+    new = Carry(
+        state=state,
+        compensation=compensation,
+        history=jnp.concatenate([x[None], carry.history[:-1]]),
+        known=jnp.minimum(carry.known + 1, HISTORY),
+        contraction=carry.contraction,
+        step=carry.step + 1,
+    )
+    good = (result.status == OK) & jnp.all(jnp.isfinite(state))
+    status = jnp.where((result.status == OK) & ~good, NOT_FINITE, result.status)
+    result = eqx.tree_at(lambda r: r.status, result, status)
+    return jax.tree.map(lambda a, b: jnp.where(good, a, b), new, carry), result
+
+
+class XlaRun:
+    """Chunks of steps compiled once by XLA; any number of steps and any time reuse the same code."""
+
+    name = "xla"
+
+    def __init__(self, functions: StepFunctions, compensated: bool) -> None:
+        self.functions = functions
+        self._compiled = functools.cache(lambda saves: jax.jit(functools.partial(self._chunk, saves)))
+        self._compensated = compensated
+
+    def first_carry(self, state: np.ndarray) -> Carry:
+        return first_carry(self.functions, state)
+
+    def report(self) -> dict:
+        return {}
+
+    def run(
+        self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int
+    ) -> Chunk:
+        """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+        carry = jax.tree.map(jnp.asarray, carry)
+        carry, saved, iterations, worst, status, update, count = self._compiled(capacity)(
+            carry,
+            jnp.asarray(t0),
+            jnp.asarray(h),
+            jnp.asarray(steps),
+            jnp.asarray(save_every),
+            jnp.asarray(parameters),
+        )
+        count = int(count)
+        return Chunk(
+            carry=jax.tree.map(np.asarray, carry),
+            saved=np.asarray(saved[:count]),
+            iterations=np.asarray(iterations[:count]),
+            worst=np.asarray(worst[:count]),
+            status=int(status),
+            residual=float(update),
+        )
+
+    def _chunk(self, capacity: int, carry, t0, h, steps, save_every, parameters):
+        functions = self.functions
+
+        def keep_going(loop):
+            return (loop[0] < steps) & (loop[5] == OK)
+
+        def body(loop):
+            k, carry, saved, iterations, worst, _, _, count = loop
+            carry, result = advance(functions, carry, t0, h, parameters, self._compensated)
+            iterations = iterations.at[count].add(result.iterations)
+            worst = worst.at[count].max(result.iterations)
+            save = (carry.step % save_every == 0) & (result.status == OK)
+            row = jnp.where(save, carry.state, saved[count])
+            return (
+                k + 1, carry, saved.at[count].set(row), iterations, worst, result.status, result.residual,
+                count + jnp.where(save, 1, 0),
+            )  # fmt: skip
+
+        zeros = jnp.zeros(capacity + 1, jnp.int64)
+        saved = jnp.zeros((capacity + 1, functions.n_state))
+        start = (
+            jnp.zeros((), jnp.int64), carry, saved, zeros, zeros, jnp.zeros((), jnp.int64), jnp.zeros(()),
+            jnp.zeros((), jnp.int64),
+        )  # fmt: skip
+        _, carry, saved, iterations, worst, status, update, count = jax.lax.while_loop(
+            keep_going, body, start
+        )
+        return carry, saved, iterations, worst, status, update, count
+
+
+class TracedRun(eqx.Module):
+    """The whole run as one JAX expression, for jit, vmap and grad."""
+
+    saved: jax.Array
+    iterations: jax.Array
+    status: jax.Array  # of the first failed step, or OK
+    failed_step: jax.Array
+
+
+def run_traced(
+    functions: StepFunctions, state, t0, h, saves: int, save_every: int, parameters, compensated: bool
+) -> TracedRun:
+    """All steps by scan; after a failure the state stays where it was and the status says so."""
+    carry = jax.tree.map(jnp.asarray, first_carry(functions, np.zeros(functions.n_state)))
+    carry = carry._replace(state=state)
+
+    def one(pair, _):
+        carry, status, failed = pair
+        new, result = advance(functions, carry, t0, h, parameters, compensated)
+        fine = status == OK
+        carry = jax.tree.map(lambda a, b: jnp.where(fine, a, b), new, carry)
+        failed = jnp.where(fine & (result.status != OK), carry.step, failed)
+        return (carry, jnp.where(fine, result.status, status), failed), result.iterations
+
+    def until_save(pair, _):
+        pair, iterations = jax.lax.scan(one, pair, None, length=save_every)
+        return pair, (pair[0].state, jnp.sum(iterations))
+
+    start = (carry, jnp.zeros((), jnp.int64), jnp.asarray(-1, jnp.int64))
+    (_, status, failed), (saved, iterations) = jax.lax.scan(until_save, start, None, length=saves)
+    return TracedRun(jnp.concatenate([state[None], saved]), iterations, status, failed)

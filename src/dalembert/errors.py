@@ -1,0 +1,37 @@
+"""What a user can meet. Every message says what was expected, what came, and what to do."""
+
+
+class DalembertError(Exception):
+    """Everything this library raises on purpose derives from this class."""
+
+
+class InputError(DalembertError, ValueError):
+    """An argument has the wrong shape, type or value."""
+
+
+class ModelError(DalembertError, ValueError):
+    """A system is not well formed: wrong return shapes, singular mass matrix, a file that does not import."""
+
+
+class InconsistentStart(InputError):
+    """The starting values violate a constraint at position or velocity level."""
+
+
+class RedundantConstraints(ModelError):
+    """The rows of the constraint Jacobian depend on each other."""
+
+
+class MethodDoesNotFit(InputError):
+    """The method cannot treat this kind of system."""
+
+
+class UnsupportedByEngine(DalembertError):
+    """The native engine met something that it does not translate; the XLA engine takes over."""
+
+
+class StepFailure(DalembertError, RuntimeError):
+    """A step could not be completed; `.trajectory` holds everything up to it."""
+
+    def __init__(self, message: str, trajectory=None):
+        super().__init__(message)
+        self.trajectory = trajectory

@@ -1,0 +1,121 @@
+"""The equations of motion in continuous time, one form for Lagrangians and Hamiltonians.
+
+With p the momentum and v the velocity, both kinds of system are written as::
+
+    0    = legendre(t, q, v, p)           p - L_v(t, q, v)          or   v - H_p(t, q, p)
+    p'   = rate(t, q, v, p) - g_q^T lam   L_q(t, q, v) + F(t, q, v) or  -H_q(t, q, p) + F(t, q, v)
+    q'   = v
+    0    = g(t, q),   0 = g_q v + g_t
+
+A method keeps v and p as separate unknowns tied by `legendre`; the engine eliminates whichever is explicit.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..problem import AbstractSystem, HamiltonianSystem
+from .constraints import Holonomic
+
+
+class Acceleration(NamedTuple):
+    """Rates of v and p and the multiplier of the continuous equations at one state."""
+
+    v_rate: jax.Array
+    p_rate: jax.Array
+    lam: jax.Array
+
+
+class Mechanics(eqx.Module):
+    """The equations of one system. Methods of the library see a system only through this class."""
+
+    system: eqx.AbstractVar[AbstractSystem]
+    holonomic: eqx.AbstractVar[Holonomic]
+
+    @abc.abstractmethod
+    def legendre(self, t, q, v, p):
+        """Zero where v and p belong together."""
+
+    @abc.abstractmethod
+    def rate(self, t, q, v, p):
+        """The rate of the momentum without constraint forces."""
+
+    @abc.abstractmethod
+    def energy(self, t, q, v, p):
+        """v . L_v - L, or H."""
+
+    def external_force(self, t, q, v):
+        """F(t, q, v), zero if the system has none."""
+        return self.system.force(t, q, v) if self.system.provides("force") else jnp.zeros_like(q)
+
+    def constraint(self, t, q):
+        """g(t, q)."""
+        return self.holonomic.value(t, q)
+
+    def hidden(self, t, q, v):
+        """g_q v + g_t."""
+        return self.holonomic.hidden(t, q, v)
+
+    def constraint_force(self, t, q, lam):
+        """g_q^T lam."""
+        return self.holonomic.force(t, q, lam)
+
+    def acceleration_residual(self, x: Acceleration, t, q, v, p):
+        """Linear in x; zero at the accelerations and the multiplier of the continuous equations::
+
+        p' = rate - g_q^T lam,   d/dt legendre = 0,   d/dt (g_q v + g_t) = 0
+        """
+        one = jnp.ones_like(t)
+        return {
+            "momentum": x.p_rate - self.rate(t, q, v, p) + self.constraint_force(t, q, x.lam),
+            "velocity": jax.jvp(self.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
+            "acceleration constraint": jax.jvp(self.hidden, (t, q, v), (one, v, x.v_rate))[1],
+        }
+
+    def mass_residual(self, w, pi, t, q, v, p):
+        """Zero where pi = M w with M = L_vv (or M^-1 = H_pp): the derivative of `legendre` along (w, pi)."""
+        return jax.jvp(lambda v, p: self.legendre(t, q, v, p), (v, p), (w, pi))[1]
+
+
+class LagrangianMechanics(Mechanics):
+    """`Mechanics` of a Lagrangian."""
+
+    system: AbstractSystem
+    holonomic: Holonomic
+
+    def legendre(self, t, q, v, p):
+        return p - jax.grad(self.system.lagrangian, argnums=2)(t, q, v)
+
+    def rate(self, t, q, v, p):
+        return jax.grad(self.system.lagrangian, argnums=1)(t, q, v) + self.external_force(t, q, v)
+
+    def energy(self, t, q, v, p):
+        value, momentum = jax.value_and_grad(self.system.lagrangian, argnums=2)(t, q, v)
+        return v @ momentum - value
+
+
+class HamiltonianMechanics(Mechanics):
+    """`Mechanics` of a Hamiltonian."""
+
+    system: HamiltonianSystem
+    holonomic: Holonomic
+
+    def legendre(self, t, q, v, p):
+        return v - jax.grad(self.system.hamiltonian, argnums=2)(t, q, p)
+
+    def rate(self, t, q, v, p):
+        return -jax.grad(self.system.hamiltonian, argnums=1)(t, q, p) + self.external_force(t, q, v)
+
+    def energy(self, t, q, v, p):
+        return self.system.hamiltonian(t, q, p)
+
+
+def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) -> Mechanics:
+    """The equations of a system; `rows` restricts the holonomic constraints to an independent set."""
+    kind = HamiltonianMechanics if isinstance(system, HamiltonianSystem) else LagrangianMechanics
+    return kind(system=system, holonomic=Holonomic(system, rows))  # pyright: ignore[reportArgumentType]

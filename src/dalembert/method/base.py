@@ -1,0 +1,102 @@
+"""What a method is: three pure functions and its claims. No loop, no Jacobian, no storage.
+
+    guess(step)        where Newton starts; fixes the shape of the unknowns (a NamedTuple of arrays)
+    residual(x, step)  named equations (a dict of arrays), zero at the solution
+    finish(x, step)    `step.end(dq=..., dp=..., v=..., lam=...)`, the state at t + h
+
+q and p are handed over as increments, because the stepping loop adds them with compensated summation.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+
+from ..formulation import Mechanics
+from ..problem import State
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a method promises; every entry is measured by the tests in tests/claims.
+
+    `constraints` lists the levels at which holonomic constraints hold at every step ("position", "velocity").
+    `symmetric_positions` is the weaker promise of a method that is reversible in q but not in p.
+    """
+
+    order: int
+    symmetric: bool = False
+    symmetric_positions: bool = False
+    symplectic: bool = False
+    momentum: bool = False
+    bounded_energy: bool = False
+    constraints: tuple[str, ...] = ()
+    multiplier_order: int | None = None
+    note: str = ""
+
+
+class Advance(NamedTuple):
+    """The end of a step: increments of q and p, new values of v, lam, psi."""
+
+    dq: jax.Array
+    dp: jax.Array
+    v: jax.Array
+    lam: jax.Array
+    psi: jax.Array
+
+
+class Step(eqx.Module):
+    """Everything a method may use: the equations, the time, the step size and the state at the start."""
+
+    mechanics: Mechanics
+    t: jax.Array
+    h: jax.Array
+    start: State
+
+    @property
+    def t_end(self):
+        """t + h."""
+        return self.t + self.h
+
+    def end(self, *, dq, dp, v, lam=None, psi=None) -> Advance:
+        """The state at t + h; multipliers that a method does not compute keep their values."""
+        return Advance(
+            dq, dp, v, self.start.lam if lam is None else lam, self.start.psi if psi is None else psi
+        )
+
+
+class Method(eqx.Module):
+    """A one-step method. Derive from it, set `claims` and `handles`, write the three functions."""
+
+    claims: eqx.AbstractClassVar[Claims]
+    #: The optional parts of a system that the method can treat.
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
+    #: "recomputed": the recorded lam is that of the continuous equations at the recorded state;
+    #: "discrete": the method's own.
+    multiplier: ClassVar[str] = "recomputed"
+
+    @abc.abstractmethod
+    def guess(self, step: Step) -> Any:
+        """Starting values for Newton."""
+
+    @abc.abstractmethod
+    def residual(self, x: Any, step: Step) -> dict[str, jax.Array]:
+        """The discrete equations."""
+
+    @abc.abstractmethod
+    def finish(self, x: Any, step: Step) -> Advance:
+        """The state at the end of the step."""
+
+    @property
+    def order(self) -> int:
+        """The order of convergence of q and p."""
+        return self.claims.order
+
+    @property
+    def name(self) -> str:
+        """The class name and its non-default fields, as one would type it."""
+        return repr(self)

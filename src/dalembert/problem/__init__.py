@@ -1,0 +1,23 @@
+"""What moves. No step size, no solver."""
+
+from .state import State
+from .system import (
+    AbstractSystem,
+    HamiltonianSystem,
+    System,
+    parameter_record,
+    prepared,
+    split_parameters,
+    system,
+)
+
+__all__ = [
+    "AbstractSystem",
+    "HamiltonianSystem",
+    "State",
+    "System",
+    "parameter_record",
+    "prepared",
+    "split_parameters",
+    "system",
+]

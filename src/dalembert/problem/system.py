@@ -1,0 +1,213 @@
+"""What moves: a Lagrangian or a Hamiltonian, constraints and forces, with parameters as fields.
+
+Sign convention of the whole library::
+
+    d/dt L_v = L_q + F - g_q^T lam - k_v^T psi + g_N,q^T lam_N,      lam_N >= 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InputError, ModelError
+
+OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants")
+
+
+class AbstractSystem(eqx.Module):
+    """What `System` and `HamiltonianSystem` share: the optional parts. Fields are parameters.
+
+    A part that a subclass does not define is absent; `provides` tells. Float fields (and arrays of floats) are
+    parameters: differentiable, batchable, changed without recompilation. Everything else (int, str, functions)
+    is structure.
+    """
+
+    # Plain attributes, not fields: a subclass may override them by a field or by a plain class attribute.
+    restitution = 0.0
+    friction = 0.0
+
+    def holonomic(self, t, q):
+        """Holonomic constraints g(t, q) = 0: a scalar or an array of shape (m,)."""
+        raise NotImplementedError
+
+    def nonholonomic(self, t, q, v):
+        """Nonholonomic constraints k(t, q, v) = 0: a scalar or an array of shape (k,)."""
+        raise NotImplementedError
+
+    def force(self, t, q, v):
+        """Forces that do not derive from the Lagrangian, shape (n,)."""
+        raise NotImplementedError
+
+    def reaction(self, t, q, v, psi):
+        """The non-ideal part of the constraint reaction, shape (n,); may be nonlinear in psi."""
+        raise NotImplementedError
+
+    def gap(self, t, q):
+        """Contact distances, >= 0, shape (contacts,)."""
+        raise NotImplementedError
+
+    def tangent(self, t, q):
+        """Friction directions: (contacts, n) in 2D, (contacts, 2, n) in 3D."""
+        raise NotImplementedError
+
+    def invariants(self, t, q, p):
+        """Quantities to watch, by name: a dict of scalars or arrays."""
+        raise NotImplementedError
+
+    def provides(self, part: str) -> bool:
+        """True if this system's class defines the optional part."""
+        return getattr(type(self), part) is not getattr(AbstractSystem, part)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The optional parts this system defines."""
+        return tuple(part for part in OPTIONAL_PARTS if self.provides(part))
+
+
+class System(AbstractSystem):
+    """A mechanical system given by its Lagrangian.
+
+    >>> class Pendulum(System):
+    ...     length: float = 1.0
+    ...
+    ...     def lagrangian(self, t, q, v):
+    ...         return 0.5 * v @ v - 9.81 * q[1]
+    ...
+    ...     def holonomic(self, t, q):
+    ...         return 0.5 * (q @ q - self.length**2)
+    """
+
+    def lagrangian(self, t, q, v):
+        """L(t, q, v), a scalar."""
+        raise NotImplementedError
+
+
+class HamiltonianSystem(AbstractSystem):
+    """A mechanical system given by its Hamiltonian H(t, q, p)."""
+
+    def hamiltonian(self, t, q, p):
+        """H(t, q, p), a scalar."""
+        raise NotImplementedError
+
+
+def system(
+    lagrangian: Callable | None = None,
+    *,
+    hamiltonian: Callable | None = None,
+    name: str = "system",
+    **parts: Any,
+) -> AbstractSystem:
+    """Build a system from plain functions.
+
+    `lagrangian(t, q, v)` or `hamiltonian(t, q, p)`, and any of holonomic, nonholonomic, force, reaction, gap,
+    tangent, invariants. Every other keyword becomes a parameter (a field), handed by name to the functions that
+    ask for it:
+
+    >>> pendulum = system(
+    ...     lambda t, q, v, g: 0.5 * v @ v - g * q[1],
+    ...     holonomic=lambda t, q, length: 0.5 * (q @ q - length**2),
+    ...     g=9.81,
+    ...     length=1.0,
+    ... )
+    """
+    if (lagrangian is None) == (hamiltonian is None):
+        raise InputError(
+            "da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them."
+        )
+    main = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
+    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS if key in parts}
+    for key, function in functions.items():
+        if not callable(function):
+            raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")
+    namespace: dict[str, Any] = {
+        key: _as_method(function, tuple(parts)) for key, function in functions.items()
+    }
+    namespace["__annotations__"] = {
+        key: (float if _is_number(value) else Any) for key, value in parts.items()
+    }
+    base = System if lagrangian is not None else HamiltonianSystem
+    return type(base)(name, (base,), namespace)(**parts)
+
+
+def _as_method(function: Callable, parameters: tuple[str, ...]) -> Callable:
+    try:
+        wanted = [name for name in inspect.signature(function).parameters if name in parameters]
+    except (TypeError, ValueError):  # builtins and some callables have no signature
+        wanted = []
+
+    def method(self, *args):
+        return function(*args, **{name: getattr(self, name) for name in wanted})
+
+    return method
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _is_parameter(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return bool(jnp.issubdtype(value.dtype, jnp.floating))
+    return isinstance(value, float)
+
+
+def prepared(system: AbstractSystem) -> AbstractSystem:
+    """The system with its float fields as float64 arrays; integers given for float fields are converted.
+
+    Raises `InputError` if a parameter is NaN or infinite, `ModelError` if it is not a system at all.
+    """
+    if not isinstance(system, AbstractSystem):
+        hint = " (you passed the class; create an instance: Name())" if isinstance(system, type) else ""
+        raise InputError(
+            f"expected a da.System or da.HamiltonianSystem, got {type(system).__name__}{hint}. "
+            "Derive a class from da.System or use da.system(lagrangian=...)."
+        )
+    needed = "hamiltonian" if isinstance(system, HamiltonianSystem) else "lagrangian"
+    base = HamiltonianSystem if needed == "hamiltonian" else System
+    if getattr(type(system), needed) is getattr(base, needed, None):
+        raise ModelError(
+            f"{type(system).__name__} defines no {needed}(t, q, {'p' if needed[0] == 'h' else 'v'})."
+        )
+    changes = {}
+    for field in dataclasses.fields(system):
+        value = getattr(system, field.name)
+        if isinstance(value, int) and not isinstance(value, bool) and field.type in (float, "float"):
+            changes[field.name] = float(value)
+    if changes:
+        system = dataclasses.replace(system, **changes)
+    return jax.tree_util.tree_map_with_path(_checked_leaf, system)
+
+
+def _checked_leaf(path, leaf):
+    if not _is_parameter(leaf):
+        return leaf
+    array = leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf, dtype=np.float64)
+    if isinstance(array, np.ndarray) and not np.all(np.isfinite(array)):
+        raise InputError(f"parameter {jax.tree_util.keystr(path)} must be finite, got {leaf!r}.")
+    return jnp.asarray(array, jnp.float64) if isinstance(array, jax.core.Tracer) else array
+
+
+def split_parameters(system: AbstractSystem) -> tuple[AbstractSystem, AbstractSystem]:
+    """(parameters, structure): the float leaves, and the rest; `eqx.combine` puts them together again."""
+    return eqx.partition(system, _is_parameter)
+
+
+def parameter_record(system: AbstractSystem) -> dict[str, Any]:
+    """The fields by name, for reports and files."""
+    record = {}
+    for field in dataclasses.fields(system):
+        value = getattr(system, field.name)
+        if isinstance(value, jax.Array | np.ndarray | float):
+            value = np.asarray(value).tolist() if not isinstance(value, jax.core.Tracer) else "traced"
+        elif not isinstance(value, int | str | bool):
+            value = repr(value)
+        record[field.name] = value
+    return record

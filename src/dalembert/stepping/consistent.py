@@ -1,0 +1,312 @@
+"""Consistent starting values: on the constraint manifold, with a velocity tangent to it, and the first multiplier.
+
+Position (M = L_vv at the given point, metric of the kinetic energy)::
+
+    M (q - q0) + g_q(t, q)^T mu = 0,      g(t, q) = 0
+
+Velocity, through the momentum (the same metric)::
+
+    p - p0 + g_q^T nu = 0,      legendre(t, q, v, p) = 0,      g_q v + g_t = 0
+
+Multiplier: the linear system of `Mechanics.acceleration_residual`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import nonlinear
+from ..engine import Function, find_root
+from ..errors import InconsistentStart, InputError, ModelError
+from ..formulation import Acceleration, Mechanics, mechanics_of
+from ..problem import AbstractSystem, HamiltonianSystem, State, prepared
+from .model_check import check_regular, constraint_jacobian, independent_rows, layout_of
+from .step import Layout
+
+#: Distance from the constraint manifold (in q, or in v), relative to its size, that is taken for consistent.
+START_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class ConsistentStart:
+    """Starting values on the manifold and how far they were moved (maximum norm)."""
+
+    q: jax.Array
+    v: jax.Array
+    p: jax.Array
+    lam: jax.Array
+    moved_q: float
+    moved_v: float
+
+    def __repr__(self) -> str:
+        return (
+            f"ConsistentStart(moved_q={self.moved_q:.3g}, moved_v={self.moved_v:.3g}, q={self.q}, v={self.v})"
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the stepping loop begins with."""
+
+    state: State
+    layout: Layout
+    rows: tuple[int, ...] | None
+
+
+def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None) -> ConsistentStart:
+    """Project q0 onto g = 0 and v0 onto g_q v + g_t = 0 in the mass metric, and say how far they moved."""
+    given = _vector("q0", q0)
+    start = prepare_start(prepared(system), q0, v0, p0, t0, project=True, redundant="refuse")
+    state = start.state
+    if v0 is not None:
+        moved_v = state.v - _vector("v0", v0)
+    else:
+        moved_v = state.p - _vector("p0", p0)
+    return ConsistentStart(
+        q=state.q,
+        v=state.v,
+        p=state.p,
+        lam=state.lam,
+        moved_q=_size(state.q - given),
+        moved_v=_size(moved_v),
+    )
+
+
+def _size(x):
+    largest = jnp.max(jnp.abs(x), initial=0.0)
+    return largest if is_traced(largest) else float(largest)
+
+
+def is_traced(*trees) -> bool:
+    """True if any leaf is a JAX tracer."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+
+
+def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str) -> Start:
+    """Checked starting values with both v and p and the first multiplier."""
+    if redundant not in ("refuse", "allow"):
+        raise InputError(f'redundant must be "refuse" or "allow", got {redundant!r}.')
+    if (v0 is None) == (p0 is None):
+        raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
+    q = _vector("q0", q0)
+    second_name, second = ("v0", _vector("v0", v0)) if v0 is not None else ("p0", _vector("p0", p0))
+    if second.shape != q.shape:
+        raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
+    layout = layout_of(system, q.shape[0])
+    if layout.m >= layout.n and layout.m:
+        if redundant == "refuse":
+            raise ModelError(
+                f"{type(system).__name__} has {layout.m} holonomic constraints on {layout.n} coordinates: "
+                "nothing is left to move. Check the constraints and the length of q0."
+            )
+    if is_traced(system, q, second):
+        return _traced_start(system, q, second, second_name, t0, project, layout)
+    return _eager_start(
+        system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout
+    )
+
+
+def _vector(name: str, value):
+    if value is None:
+        raise InputError(f"{name} is missing; give an array of shape (n,).")
+    if is_traced(value):
+        array = jnp.asarray(value, jnp.float64)
+    else:
+        try:
+            array = np.asarray(value)
+        except Exception as error:
+            raise InputError(f"{name} must be an array of floats, got {value!r}.") from error
+        if array.dtype == object or array.dtype.kind not in "fiu":
+            raise InputError(f"{name} must be an array of floats, got {array.dtype} ({value!r}).")
+        array = array.astype(np.float64)
+        if not np.all(np.isfinite(array)):
+            bad = int(np.flatnonzero(~np.isfinite(array.ravel()))[0])
+            raise InputError(f"{name} must be finite, got {array.ravel()[bad]} at index {bad}.")
+    if array.ndim != 1 or array.shape[0] == 0:
+        raise InputError(f"{name} must have shape (n,) with n >= 1, got {array.shape}.")
+    return array
+
+
+# -- the equations, shared by both ways ------------------------------------------------------------------------
+
+
+def _position_equations(mechanics: Mechanics):
+    def residual(x, t, q0, v, p, n):
+        q, pi, mu = x[:n], x[n : 2 * n], x[2 * n :]
+        return jnp.concatenate(
+            [
+                mechanics.mass_residual(q - q0, pi, t, q0, v, p),
+                pi + mechanics.constraint_force(t, q, mu),
+                mechanics.constraint(t, q),
+            ]
+        )
+
+    return residual
+
+
+def _velocity_equations(mechanics: Mechanics):
+    def residual(x, t, q, p0, n):
+        v, p, nu = x[:n], x[n : 2 * n], x[2 * n :]
+        return jnp.concatenate(
+            [
+                mechanics.legendre(t, q, v, p),
+                p - p0 + mechanics.constraint_force(t, q, nu),
+                mechanics.hidden(t, q, v),
+            ]
+        )
+
+    return residual
+
+
+def _acceleration_equations(mechanics: Mechanics):
+    def residual(x, t, q, v, p, n):
+        parts = mechanics.acceleration_residual(Acceleration(x[:n], x[n : 2 * n], x[2 * n :]), t, q, v, p)
+        return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
+
+    return residual
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------
+
+
+def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout) -> Start:
+    name = type(system).__name__
+    n, m = layout.n, layout.m
+    plain = mechanics_of(system)
+    v, p = _velocity_and_momentum(system, plain, t, q, second, second_name)
+    check_regular(system, t, q, v, p)
+    rows = independent_rows(system, t, q, redundant)
+    mechanics = mechanics_of(system, rows)
+    layout = Layout(n, m if rows is None else len(rows), layout.k)
+    if layout.m:
+        q, v, p = _on_manifold(name, mechanics, system, t, q, v, p, second_name, project)
+    bound = _bind_size(_acceleration_equations(mechanics), n)
+    x = find_root(Function(bound), np.zeros(2 * n + layout.m), t, q, v, p)
+    if x is None:
+        raise ModelError(
+            f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
+            "forces or constraints are not finite there, or the constrained directions carry no inertia."
+        )
+    state = State(q=q, p=p, v=v, lam=x[2 * n :], psi=np.zeros(layout.k))
+    return Start(State(*(jnp.asarray(part) for part in state)), layout, rows)
+
+
+def _bind_size(residual, n: int):
+    return lambda x, *arguments: residual(x, *arguments, n)
+
+
+def _velocity_and_momentum(system, mechanics: Mechanics, t, q, second, second_name):
+    """Both v and p from the one given; p = L_v is explicit, the inverse is a Newton solve."""
+    explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
+    zero = np.zeros_like(second)
+    if second_name == "v0":
+        function = Function(lambda p, t, q, v: mechanics.legendre(t, q, v, p))
+    else:
+        function = Function(lambda v, t, q, p: mechanics.legendre(t, q, v, p))
+    if explicit:
+        sign = 1.0  # legendre is (wanted) - (function of the given)
+        other = -sign * function(zero, t, q, second)[0]
+    else:
+        other = find_root(function, zero, t, q, second)
+        if other is None:
+            what = "H_p(t, q, p) = v0 for p" if second_name == "v0" else "L_v(t, q, v) = p0 for v"
+            raise ModelError(
+                f"{type(system).__name__} is not regular at the start: cannot solve {what}. "
+                "The mass matrix is singular, or the value is out of reach."
+            )
+    if not np.all(np.isfinite(other)):
+        raise ModelError(
+            f"{type(system).__name__}: the derivatives of the {'Hamiltonian' if isinstance(system, HamiltonianSystem) else 'Lagrangian'} "
+            f"are not finite at the start (t={t:g}); check q0 and the parameters."
+        )
+    return (second, other) if second_name == "v0" else (other, second)
+
+
+def _on_manifold(name, mechanics: Mechanics, system, t, q, v, p, second_name, project):
+    n = len(q)
+    value, jacobian = constraint_jacobian(system, t, q)
+    lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
+    distance = np.abs(value) / lengths
+    if np.max(distance) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
+        if not project:
+            raise _inconsistent(name, "position", "g(t0, q0)", value, distance, "q0")
+        m = mechanics.constraint(jnp.asarray(t), jnp.asarray(q)).shape[0]
+        guess = np.concatenate([q, np.zeros(n), np.zeros(m)])
+        function = Function(_bind_size(_position_equations(mechanics), n))
+        x = find_root(function, guess, t, q, v, p)
+        if x is None:
+            raise InconsistentStart(
+                f"{name}: q0 cannot be projected onto the holonomic constraints (largest defect "
+                f"{np.max(np.abs(value)):.3g}); start closer to the constraint manifold."
+            )
+        q = x[:n]
+        v, p = _velocity_and_momentum(system, mechanics, t, q, v if second_name == "v0" else p, second_name)
+    hidden = Function(lambda v, t, q: mechanics_of(system).hidden(t, q, v))(v, t, q)[0]
+    speed = np.abs(hidden) / lengths
+    if np.max(speed) > START_TOLERANCE * max(1.0, np.max(np.abs(v))):
+        if not project:
+            raise _inconsistent(name, "velocity", "g_q v + g_t", hidden, speed, second_name)
+        m = len(hidden) if mechanics.holonomic.rows is None else len(mechanics.holonomic.rows)
+        function = Function(_bind_size(_velocity_equations(mechanics), n))
+        x = find_root(function, np.concatenate([v, p, np.zeros(m)]), t, q, p)
+        if x is None:
+            raise InconsistentStart(f"{name}: {second_name} cannot be projected onto the hidden constraints.")
+        v, p = x[:n], x[n : 2 * n]
+    return q, v, p
+
+
+def _inconsistent(name, level, symbol, defect, distance, argument) -> InconsistentStart:
+    worst = int(np.argmax(distance))
+    others = int(np.sum(distance > START_TOLERANCE)) - 1
+    more = f" (and {others} more)" if others > 0 else ""
+    return InconsistentStart(
+        f"{name}: the start violates holonomic[{worst}] at {level} level{more}: {symbol} = {defect[worst]:.6g}, "
+        f"expected 0. Correct {argument}, pass project=True to move it onto the constraints, "
+        "or see how far it would move with da.consistent(...)."
+    )
+
+
+# -- tracers ---------------------------------------------------------------------------------------------------
+
+
+def _traced_start(system, q, second, second_name, t, project, layout: Layout) -> Start:
+    """The same under jit, vmap and grad: differentiable, with run-time errors instead of messages in advance."""
+    mechanics = mechanics_of(system)
+    n, m = layout.n, layout.m
+    t, q, second = jnp.asarray(t, jnp.float64), jnp.asarray(q), jnp.asarray(second)
+
+    def other_of(q, given):
+        if second_name == "v0":
+            return given, _traced_root(lambda p, t, q, v: mechanics.legendre(t, q, v, p), given, t, q, given)
+        return _traced_root(lambda v, t, q, p: mechanics.legendre(t, q, v, p), given, t, q, given), given
+
+    v, p = other_of(q, second)
+    if m and project:
+        guess = jnp.concatenate([q, jnp.zeros(n + m)])
+        q = _traced_root(_bind_size(_position_equations(mechanics), n), guess, t, q, v, p)[:n]
+        v, p = other_of(q, second)
+        x = _traced_root(
+            _bind_size(_velocity_equations(mechanics), n), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p
+        )
+        v, p = x[:n], x[n : 2 * n]
+    elif m:
+        g, hidden = mechanics.constraint(t, q), mechanics.hidden(t, q, v)
+        size = jnp.maximum(1.0, jnp.max(jnp.abs(q)))
+        bad = (jnp.max(jnp.abs(g)) > 1e-6 * size) | (jnp.max(jnp.abs(hidden)) > 1e-6 * jnp.maximum(1.0, size))
+        q = eqx.error_if(
+            q, bad, f"{type(system).__name__}: the start violates a holonomic constraint; pass project=True."
+        )
+    x = _traced_root(_bind_size(_acceleration_equations(mechanics), n), jnp.zeros(2 * n + m), t, q, v, p)
+    return Start(State(q=q, p=p, v=v, lam=x[2 * n :], psi=jnp.zeros(layout.k)), layout, None)
+
+
+def _traced_root(function, guess, *arguments):
+    root = nonlinear.find_root(function, guess, arguments, 50)
+    return eqx.error_if(
+        root.x, ~root.converged, "the starting values could not be computed (Newton did not converge)"
+    )

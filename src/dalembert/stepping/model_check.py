@@ -1,0 +1,173 @@
+"""Is the model well formed? Shapes, regularity of the Lagrangian, rank of the constraints; every finding by name."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sparse
+
+from ..engine import Function, solve_linear
+from ..errors import DalembertError, ModelError, RedundantConstraints
+from ..formulation import mechanics_of
+from ..problem import AbstractSystem, HamiltonianSystem
+from .step import Layout
+
+#: A singular value below this, relative to the largest, counts as zero.
+RANK_TOLERANCE = 1e-10
+#: Above this many rows the rank is judged from the sparse Gram matrix instead of a dense decomposition.
+DENSE_ROWS = 400
+
+
+def layout_of(system: AbstractSystem, n: int) -> Layout:
+    """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
+    name = type(system).__name__
+    t, q = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((n,), jnp.float64)
+    if isinstance(system, HamiltonianSystem):
+        _expect(f"{name}.hamiltonian(t, q, p)", _shape(system.hamiltonian, t, q, q, name=name), (), n)
+    else:
+        _expect(f"{name}.lagrangian(t, q, v)", _shape(system.lagrangian, t, q, q, name=name), (), n)
+    if system.provides("force"):
+        _expect(f"{name}.force(t, q, v)", _shape(system.force, t, q, q, name=name), (n,), n)
+    m = k = 0
+    if system.provides("holonomic"):
+        m = _rows(f"{name}.holonomic(t, q)", _shape(system.holonomic, t, q, name=name))
+    if system.provides("nonholonomic"):
+        k = _rows(f"{name}.nonholonomic(t, q, v)", _shape(system.nonholonomic, t, q, q, name=name))
+    if system.provides("invariants"):
+        found = _shape(system.invariants, t, q, q, name=name)
+        if not isinstance(found, dict):
+            raise ModelError(
+                f"{name}.invariants(t, q, p) must return a dict of named values, got {type(found).__name__}."
+            )
+    return Layout(n, m, k)
+
+
+def _shape(function, *arguments, name: str):
+    try:
+        return eqx.filter_eval_shape(function, *arguments)
+    except DalembertError:
+        raise
+    except Exception as error:  # whatever the user's function raises becomes one readable sentence
+        label = getattr(function, "__name__", "function")
+        sizes = ", ".join(str(a.shape) for a in arguments[1:])
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise ModelError(
+            f"{name}.{label} failed when traced with coordinates of shape {sizes}: "
+            f"{type(error).__name__}: {reason} Use jax.numpy inside it, and check that q0 has the right length."
+        ) from error
+
+
+def _expect(label: str, found, shape: tuple, n: int) -> None:
+    if not hasattr(found, "shape") or found.shape != shape:
+        kind = "a scalar" if shape == () else f"an array of shape {shape}"
+        got = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
+        raise ModelError(f"{label} must return {kind} for q of shape ({n},), got {got}.")
+    if not jnp.issubdtype(found.dtype, jnp.floating):
+        raise ModelError(f"{label} must return floats, got {found.dtype}.")
+
+
+def _rows(label: str, found) -> int:
+    if not hasattr(found, "shape") or len(found.shape) > 1:
+        got = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
+        raise ModelError(f"{label} must return a scalar or an array of shape (m,), got {got}.")
+    if not jnp.issubdtype(found.dtype, jnp.floating):
+        raise ModelError(f"{label} must return floats, got {found.dtype}.")
+    return int(np.prod(found.shape, dtype=int))
+
+
+def check_regular(system: AbstractSystem, t, q, v, p) -> None:
+    """Refuse a Lagrangian whose mass matrix L_vv (or a Hamiltonian whose H_pp) is singular at the start."""
+    mechanics = mechanics_of(system)
+    is_hamiltonian = isinstance(system, HamiltonianSystem)
+    if is_hamiltonian:
+        _, matrix = Function(lambda p, t, q, v: -mechanics.legendre(t, q, v, p))(p, t, q, v)
+    else:
+        _, matrix = Function(lambda v, t, q, p: -mechanics.legendre(t, q, v, p))(v, t, q, p)
+    what = "H_pp of the Hamiltonian" if is_hamiltonian else "the mass matrix L_vv"
+    name = type(system).__name__
+    if not np.all(np.isfinite(matrix.data)):
+        raise ModelError(
+            f"{name}: {what} is not finite at the start (t={float(t):g}); check q0, v0 and the parameters."
+        )
+    scale = np.abs(matrix).max() if matrix.nnz else 0.0
+    empty = [
+        k for k, size in enumerate(np.asarray(np.abs(matrix).sum(axis=1)).ravel()) if size <= 1e-13 * scale
+    ]
+    if matrix.nnz == 0 or empty:
+        coordinates = ", ".join(f"q[{k}]" for k in (empty or range(len(q))))
+        raise ModelError(
+            f"{name} is not regular: {what} is singular; no inertia for {coordinates}. "
+            "Give the coordinate a mass, or remove it."
+        )
+    probe = np.random.default_rng(0).standard_normal(len(q))
+    answer = solve_linear(matrix, matrix @ probe)
+    if not np.all(np.isfinite(answer)) or np.max(np.abs(answer - probe)) > 1e-3:
+        if len(q) <= DENSE_ROWS:
+            null = np.linalg.svd(matrix.toarray())[2][-1]
+            hint = "; its null direction is " + _combination(null, "q")
+        else:
+            hint = ""
+        raise ModelError(f"{name} is not regular: {what} is singular{hint}. Give every direction an inertia.")
+
+
+def constraint_jacobian(system: AbstractSystem, t, q) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """g and g_q at one point."""
+    mechanics = mechanics_of(system)
+    return Function(lambda q, t: mechanics.constraint(t, q))(q, t)
+
+
+def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int, ...] | None:
+    """None if all holonomic constraints are independent; else an independent subset (`redundant="allow"`) or a refusal."""
+    if not system.provides("holonomic"):
+        return None
+    value, jacobian = constraint_jacobian(system, t, q)
+    m, n = jacobian.shape
+    name = type(system).__name__
+    if not (np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian.data))):
+        raise ModelError(
+            f"{name}.holonomic or its derivative is not finite at the start (t={float(t):g}); check q0 and the parameters."
+        )
+    lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
+    if m > DENSE_ROWS:
+        scaled = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ jacobian
+        probe = np.random.default_rng(0).standard_normal(m)
+        gram = sparse.csc_matrix(scaled @ scaled.T)
+        answer = solve_linear(gram, gram @ probe)
+        if np.all(np.isfinite(answer)) and np.max(np.abs(answer - probe)) < 1e-3:
+            return None
+    dense = jacobian.toarray() / np.where(lengths > 0, lengths, 1.0)[:, None]
+    if m == 0:
+        return None
+    _, triangle, order = scipy.linalg.qr(dense.T, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.sum(diagonal > RANK_TOLERANCE * max(1.0, diagonal[0])))
+    if rank == m:
+        return None
+    if redundant == "allow":
+        return tuple(sorted(int(row) for row in order[:rank]))
+    raise RedundantConstraints(_redundancy_message(name, dense, order, rank, m, n))
+
+
+def _redundancy_message(name: str, dense, order, rank: int, m: int, n: int) -> str:
+    basis, findings = sorted(int(r) for r in order[:rank]), []
+    for row in sorted(int(r) for r in order[rank:]):
+        if not np.any(dense[row]):
+            findings.append(f"holonomic[{row}] has a zero gradient")
+            continue
+        weights = np.linalg.lstsq(dense[basis].T, dense[row], rcond=None)[0]
+        partners = [basis[k] for k in np.nonzero(np.abs(weights) > 1e-7)[0]]
+        findings.append(f"holonomic[{row}] depends on " + ", ".join(f"holonomic[{k}]" for k in partners))
+    return (
+        f"{name}: the constraint Jacobian ({m} x {n}) has rank {rank} at the start, expected {m}: "
+        + "; ".join(findings)
+        + '. Remove the dependent rows, start from another configuration, or pass redundant="allow" '
+        "(the same motion, multipliers of minimum norm)."
+    )
+
+
+def _combination(vector: np.ndarray, letter: str) -> str:
+    vector = vector / vector[np.argmax(np.abs(vector))]
+    return " ".join(f"{value:+.2g} {letter}[{k}]" for k, value in enumerate(vector) if abs(value) > 1e-6)

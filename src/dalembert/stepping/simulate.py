@@ -1,0 +1,277 @@
+"""Time: the only loop over steps.
+
+`integrate` checks the input, finds consistent starting values, chooses an engine and takes the steps in chunks of a
+fixed length; progress and Ctrl-C live between chunks. Its result is a plain `Run`; `trajectory.py` gives it names.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from ..engine import OK, STATUS, Chunk, choose_engine, run_traced
+from ..errors import InputError
+from ..method import Method
+from ..problem import AbstractSystem, prepared
+from .consistent import Start, is_traced, prepare_start
+from .step import Layout, assemble, check_fit, flat_parameters
+
+#: Steps between two returns to Python: short enough for Ctrl-C and progress, long enough to cost nothing.
+CHUNK_STEPS = 20_000
+#: Rows of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
+CHUNK_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run ended; true in a condition if all steps were taken.
+
+    `step`, `time` tell where it stopped, `message` why and what to do.
+    """
+
+    code: int
+    step: int
+    time: float
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        return self.code == OK
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass
+class Run:
+    """Raw result of `integrate`: saved states along the first axis, and how they came about."""
+
+    system: AbstractSystem
+    method: Method
+    layout: Layout
+    rows: tuple[int, ...] | None
+    t: Any
+    states: Any
+    iterations: Any
+    worst_iterations: Any
+    status: Any  # a `Status`, or a traced code
+    h: float
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+def integrate(
+    system: AbstractSystem,
+    method: Method,
+    q0,
+    v0=None,
+    *,
+    p0=None,
+    t: tuple[float, float] = (0.0, 1.0),
+    h: float = 0.01,
+    save_every: int = 1,
+    progress: bool = False,
+    project: bool = False,
+    redundant: str = "refuse",
+    compensated: bool = True,
+    engine: str = "auto",
+    traced_check: bool = True,
+) -> Run:
+    """Take the steps; see `dalembert.simulate` for the arguments."""
+    if not isinstance(method, Method):
+        hint = " (you passed the class; create an instance: Name())" if isinstance(method, type) else ""
+        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}{hint}.")
+    system = prepared(system)
+    check_fit(system, method)
+    t0, t1 = _interval(t)
+    steps, h = _steps(t0, t1, h)
+    save_every = _save_every(save_every, steps)
+    if engine not in ("auto", "native", "xla"):
+        raise InputError(f'engine must be "auto", "native" or "xla", got {engine!r}.')
+    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    functions = assemble(system, method, start.layout, start.rows)
+    times = t0 + h * save_every * np.arange(steps // save_every + 1)
+    if is_traced(start.state, system):
+        traced = run_traced(
+            functions, start.layout.flatten(start.state), jnp.asarray(t0), jnp.asarray(h), steps // save_every,
+            save_every, flat_parameters(system), compensated,
+        )  # fmt: skip
+        states = traced.saved
+        if traced_check:
+            states = eqx.error_if(
+                states, traced.status != OK, "a step failed (Newton did not converge); use a smaller h."
+            )
+        return Run(
+            system, method, start.layout, start.rows, jnp.asarray(times), states, traced.iterations, None,
+            traced.status, h, {"engine": "xla (traced)"},
+        )  # fmt: skip
+    return _run_eagerly(
+        system, method, start, functions, t0, h, steps, save_every, progress, compensated, engine, times
+    )
+
+
+def _interval(t) -> tuple[float, float]:
+    try:
+        t0, t1 = (float(x) for x in t)
+    except Exception as error:
+        raise InputError(f"t must be a pair (t0, t1) of numbers, got {t!r}.") from error
+    if not (np.isfinite(t0) and np.isfinite(t1) and t1 > t0):
+        raise InputError(f"t must be a pair (t0, t1) of finite numbers with t0 < t1, got ({t0:g}, {t1:g}).")
+    return t0, t1
+
+
+def _steps(t0: float, t1: float, h) -> tuple[int, float]:
+    """The number of steps, and h so that they fill the interval exactly."""
+    if is_traced(h):
+        raise InputError("h must be a number, not a traced value: the number of steps follows from it.")
+    try:
+        h = float(h)
+    except Exception as error:
+        raise InputError(f"h must be a positive number, got {h!r}.") from error
+    if not (np.isfinite(h) and h > 0):
+        raise InputError(f"h must be a positive number, got {h!r}.")
+    span = t1 - t0
+    steps = round(span / h)
+    if steps < 1 or abs(steps * h - span) > 1e-9 * span:
+        few = max(1, int(span / h))
+        raise InputError(
+            f"h = {h:g} does not divide the interval [{t0:g}, {t1:g}]: {span / h:.6g} steps. "
+            f"Use h = {span / (few + 1):.17g} ({few + 1} steps) or h = {span / few:.17g} ({few} steps), or move t1."
+        )
+    return steps, span / steps
+
+
+def _save_every(save_every, steps: int) -> int:
+    if not isinstance(save_every, int | np.integer) or isinstance(save_every, bool) or save_every < 1:
+        raise InputError(f"save_every must be a positive integer, got {save_every!r}.")
+    if steps % save_every:
+        divisors = [d for d in range(1, min(steps, 10_000) + 1) if steps % d == 0]
+        nearest = min(divisors, key=lambda d: abs(d - save_every))
+        raise InputError(
+            f"save_every = {save_every} does not divide the {steps} steps, so the end would not be saved; "
+            f"{nearest} would."
+        )
+    return int(save_every)
+
+
+def _run_eagerly(
+    system, method, start: Start, functions, t0, h, steps, save_every, progress, compensated, engine, times
+) -> Run:
+    parameters = np.asarray(flat_parameters(system))
+    state = np.asarray(start.layout.flatten(start.state))
+    begun = time.perf_counter()
+    runner = choose_engine(functions, state, t0, h, parameters, compensated=compensated, engine=engine)
+    compiled = time.perf_counter()
+    carry = runner.first_carry(state)
+    capacity = _capacity(functions.n_state, save_every)
+    chunk_steps = max(save_every, min(CHUNK_STEPS, capacity * save_every)) // save_every * save_every
+    chunk_steps = max(chunk_steps, save_every) if save_every <= CHUNK_STEPS else CHUNK_STEPS
+    saved, iterations, worst = [state[None]], [], []
+    status, taken = OK, 0
+    chunk: Chunk | None = None
+    interrupted = False
+    with _progress_bar(progress, steps) as report:
+        try:
+            while taken < steps and status == OK:
+                todo = min(chunk_steps, steps - taken)
+                chunk = runner.run(carry, t0, h, todo, save_every, parameters, capacity)
+                carry, status, taken = chunk.carry, chunk.status, int(chunk.carry.step)
+                saved.append(chunk.saved)
+                iterations.append(chunk.iterations)
+                worst.append(chunk.worst)
+                report(taken)
+        except KeyboardInterrupt:
+            interrupted = True
+    finished = time.perf_counter()
+    states = np.concatenate(saved)
+    stats = {
+        "engine": runner.name,
+        "steps": taken,
+        "compile_seconds": compiled - begun,
+        "wall_seconds": finished - compiled,
+        "newton_iterations": int(sum(x.sum() for x in iterations)),
+        **runner.report(),
+    }
+    return Run(
+        system=system,
+        method=method,
+        layout=start.layout,
+        rows=start.rows,
+        t=jnp.asarray(times[: len(states)]),
+        states=states,
+        iterations=np.concatenate([*iterations, np.zeros(0, np.int64)]),
+        worst_iterations=np.concatenate([*worst, np.zeros(0, np.int64)]),
+        status=_status(status, interrupted, taken, t0, h, chunk, functions),
+        h=h,
+        stats=stats,
+    )
+
+
+def _capacity(n_state: int, save_every: int) -> int:
+    """Saved states in one chunk."""
+    return int(max(1, min(CHUNK_STEPS // min(save_every, CHUNK_STEPS), CHUNK_NUMBERS // n_state)))
+
+
+def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -> Status:
+    time_reached = t0 + taken * h
+    if interrupted:
+        return Status(
+            -1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})"
+        )
+    if code == OK:
+        return Status(OK, taken, time_reached, f"ok: {taken} steps")
+    cures = {
+        1: "h is too large for this motion, or it runs into a singular configuration; try a smaller h.",
+        2: "the equations leave their domain (a square root, a logarithm, a division by zero); try a smaller h, "
+        "or check the model near this state.",
+        3: "constraints become dependent there, or the mass matrix singular; try a smaller h or other coordinates.",
+    }
+    last = (
+        f", last residual {chunk.residual:.2e}" if chunk is not None and np.isfinite(chunk.residual) else ""
+    )
+    return Status(
+        code,
+        taken,
+        time_reached,
+        f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{last}. {cures[code]}",
+    )
+
+
+class _progress_bar:
+    """A rich progress bar with steps a second and the time left; nothing at all if not asked for."""
+
+    def __init__(self, wanted: bool, steps: int) -> None:
+        self._bar = (
+            Progress(
+                TextColumn("simulate"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
+                _Speed(), TimeRemainingColumn(),
+            )
+            if wanted
+            else None
+        )  # fmt: skip
+        self._steps = steps
+
+    def __enter__(self):
+        if self._bar is None:
+            return lambda taken: None
+        self._bar.__enter__()
+        task = self._bar.add_task("simulate", total=self._steps)
+        return lambda taken: self._bar.update(task, completed=taken)  # pyright: ignore[reportOptionalMemberAccess]
+
+    def __exit__(self, *exception) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(*exception)
+
+
+class _Speed(ProgressColumn):
+    def render(self, task):
+        return Text(f"{task.speed:,.0f} steps/s" if task.speed else "")

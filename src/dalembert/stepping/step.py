@@ -1,0 +1,144 @@
+"""One step of a method on a system, flattened for the engine.
+
+State: q, p (advanced by increments), v, lam, psi (replaced). Unknowns and equations keep the names the method gave
+them, so that a message can say which one is at fault.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..engine import StepFunctions
+from ..errors import MethodDoesNotFit
+from ..formulation import mechanics_of
+from ..method import Method, Step
+from ..problem import AbstractSystem, State, split_parameters
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Dimensions of a problem: coordinates, holonomic and nonholonomic constraints."""
+
+    n: int
+    m: int
+    k: int = 0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.n, self.n, self.n, self.m, self.k
+
+    @property
+    def n_state(self) -> int:
+        return sum(self.sizes)
+
+    def flatten(self, state: State):
+        """The state as one vector."""
+        return jnp.concatenate([jnp.ravel(part) for part in state])
+
+    def unflatten(self, vector) -> State:
+        """The named parts of a vector, or of an array of vectors along its last axis."""
+        edges = np.cumsum(self.sizes)[:-1]
+        return State(*(vector[..., a:b] for a, b in zip([0, *edges], [*edges, self.n_state], strict=True)))
+
+
+def check_fit(system: AbstractSystem, method: Method) -> None:
+    """Refuse a system with parts that the method does not treat."""
+    foreign = [part for part in system.parts if part not in method.handles and part != "tangent"]
+    if foreign:
+        raise MethodDoesNotFit(
+            f"{type(method).__name__} does not treat {', '.join(foreign)}, which {type(system).__name__} defines; "
+            f"it treats {', '.join(sorted(method.handles - {'invariants'}))}. "
+            "`dalembert list` shows the methods and what each one treats."
+        )
+
+
+def flat_parameters(system: AbstractSystem):
+    """The parameters of a system as one vector of floats."""
+    return ravel_pytree(split_parameters(system)[0])[0].astype(jnp.float64)
+
+
+def assemble(
+    system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None
+) -> StepFunctions:
+    """The step functions; assembled once for all systems that differ only in parameter values."""
+    parameters, structure = split_parameters(system)
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), jnp.float64), parameters)
+    try:
+        return _assemble(_Hashed(shapes), _Hashed(structure), method, layout, rows)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _assemble.__wrapped__(_Hashed(shapes), _Hashed(structure), method, layout, rows)
+
+
+class _Hashed:
+    """A pytree as a dictionary key: equal when structure and static leaves are equal."""
+
+    def __init__(self, tree) -> None:
+        self.tree = tree
+        self._leaves, self._definition = jax.tree.flatten(tree)
+        self._leaves = [leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf for leaf in self._leaves]
+
+    def __hash__(self) -> int:
+        return hash((self._definition, tuple(self._leaves)))
+
+    def __eq__(self, other) -> bool:
+        return self._definition == other._definition and self._leaves == other._leaves
+
+
+@functools.lru_cache(maxsize=256)
+def _assemble(shapes: _Hashed, structure: _Hashed, method: Method, layout: Layout, rows) -> StepFunctions:
+    templates = jax.tree.map(lambda s: np.zeros(s.shape), shapes.tree)
+    flat_template, unravel = ravel_pytree(templates)
+
+    def step_at(t, h, state, parameters) -> Step:
+        system = eqx.combine(unravel(parameters), structure.tree)
+        return Step(mechanics_of(system, rows), t, h, layout.unflatten(state))
+
+    state = jax.ShapeDtypeStruct((layout.n_state,), jnp.float64)
+    scalar = jax.ShapeDtypeStruct((), jnp.float64)
+    vector = jax.ShapeDtypeStruct((len(flat_template),), jnp.float64)
+    x_shape = jax.eval_shape(lambda *a: method.guess(step_at(*a)), scalar, scalar, state, vector)
+    x_zero = jax.tree.map(lambda s: np.zeros(s.shape), x_shape)
+    unravel_x = ravel_pytree(x_zero)[1]
+    r_shape = jax.eval_shape(
+        lambda x, *a: method.residual(x, step_at(*a)), x_shape, scalar, scalar, state, vector
+    )
+    unknowns, equations = _names(x_shape), _names(r_shape)
+    if len(unknowns) != len(equations):
+        raise MethodDoesNotFit(
+            f"{type(method).__name__} has {len(unknowns)} unknowns and {len(equations)} equations; they must be as many."
+        )
+
+    def flat(tree):
+        return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)] or [jnp.zeros(0)])
+
+    return StepFunctions(
+        guess=lambda *a: flat(method.guess(step_at(*a))),
+        residual=lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a))),
+        finish=lambda x, *a: flat(method.finish(unravel_x(x), step_at(*a))),
+        unknowns=unknowns,
+        equations=equations,
+        blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
+        n_state=layout.n_state,
+        n_summed=2 * layout.n,
+        n_parameters=len(flat_template),
+    )
+
+
+def _names(tree) -> tuple[str, ...]:
+    names = []
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        label = "".join(
+            str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path
+        )
+        count = int(np.prod(leaf.shape, dtype=int))
+        names += [label if leaf.shape == () else f"{label}[{k}]" for k in range(count)]
+    return tuple(names)

@@ -1,0 +1,393 @@
+"""The record of a run: named arrays, what was preserved, how it was computed; xarray and netCDF in and out."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import pathlib
+import platform
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from .errors import InputError, StepFailure
+from .formulation import Acceleration, mechanics_of
+from .method import Method
+from .problem import AbstractSystem, parameter_record
+from .stepping import Run, Status, integrate, is_traced
+
+
+def simulate(
+    system: AbstractSystem,
+    method: Method,
+    q0=None,
+    v0=None,
+    p0=None,
+    t: tuple[float, float] = (0.0, 1.0),
+    h: float = 0.01,
+    *,
+    save_every: int = 1,
+    on_failure: str = "raise",
+    progress: bool = False,
+    project: bool = False,
+    redundant: str = "refuse",
+    compensated: bool = True,
+    engine: str = "auto",
+) -> Trajectory:
+    """Simulate `system` with `method` from (q0, v0) or (q0, p0) over t = (t0, t1) with the step size h.
+
+    Args:
+        system: a `System` or `HamiltonianSystem`; its float fields are parameters.
+        method: for example `Rattle()`.
+        q0: the position at t0, shape (n,).
+        v0: the velocity at t0; or give `p0`, the momentum.
+        p0: the momentum at t0, instead of `v0`.
+        t: the interval (t0, t1).
+        h: the step size; it must divide the interval.
+        save_every: keep every k-th state; memory does not grow with the others.
+        on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
+        progress: show a progress bar.
+        project: move inconsistent starting values onto the constraints instead of refusing them.
+        redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
+        compensated: add increments with compensated summation.
+        engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
+
+    Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
+    """
+    if on_failure not in ("raise", "return"):
+        raise InputError(f'on_failure must be "raise" or "return", got {on_failure!r}.')
+    run = integrate(
+        system,
+        method,
+        q0,
+        v0,
+        p0=p0,
+        t=t,
+        h=h,
+        save_every=save_every,
+        progress=progress,
+        project=project,
+        redundant=redundant,
+        compensated=compensated,
+        engine=engine,
+        traced_check=on_failure == "raise",
+    )
+    trajectory = Trajectory._from_run(run)
+    if isinstance(run.status, Status) and run.status.code > 0 and on_failure == "raise":
+        raise StepFailure(
+            f"{run.status.message} Everything up to there is in the exception's .trajectory, "
+            'or is returned with on_failure="return".',
+            trajectory,
+        )
+    return trajectory
+
+
+@jax.tree_util.register_pytree_node_class
+class Trajectory:
+    """What `simulate` returns. Arrays have time first; derived quantities are computed when asked for.
+
+    Attributes:
+        t: times, (N,).
+        q: positions, (N, n).
+        v: velocities, (N, n).
+        p: momenta, (N, n).
+        lam: multipliers of the holonomic constraints, (N, m).
+        psi: multipliers of the nonholonomic constraints, (N, k).
+        impulse: contact impulses, (N, contacts).
+        status: how the run ended; false in a condition if a step failed.
+        stats: engine, steps, iterations, times, versions: everything needed to repeat the run.
+    """
+
+    #: Filled by `plots.py` when the package is imported: data flows down, so this module does not know the plots.
+    plot: ClassVar[Any]
+    animate: ClassVar[Any]
+
+    def __init__(
+        self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status
+    ) -> None:
+        self._arrays = arrays
+        self.system = system
+        self._info = info
+        self.status = status
+
+    # -- building ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _from_run(cls, run: Run) -> Trajectory:
+        state = run.layout.unflatten(run.states)
+        keep = jnp.asarray if is_traced(run.states) else np.asarray
+        arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
+        arrays["psi"] = keep(state.psi)
+        arrays["raw_lam"] = keep(state.lam)
+        arrays["iterations"] = run.iterations
+        if run.worst_iterations is not None:
+            arrays["worst_iterations"] = run.worst_iterations
+        info = {
+            "method": run.method.name,
+            "multiplier": run.method.multiplier,
+            "rows": run.rows,
+            "h": run.h,
+            "system": type(run.system).__name__,
+            "stats": run.stats | _versions(),
+        }
+        return cls(arrays, run.system, info, run.status)
+
+    def tree_flatten(self):
+        traced_status = not isinstance(self.status, Status)
+        children = (self._arrays, self.system, self.status if traced_status else None)
+        return children, _Static(self._info, None if traced_status else self.status)
+
+    @classmethod
+    def tree_unflatten(cls, static, children):
+        arrays, system, status = children
+        return cls(arrays, system, static.info, static.status if static.status is not None else status)
+
+    # -- arrays ------------------------------------------------------------------------------------------------
+
+    @property
+    def t(self):
+        return self._arrays["t"]
+
+    @property
+    def q(self):
+        return self._arrays["q"]
+
+    @property
+    def v(self):
+        return self._arrays["v"]
+
+    @property
+    def p(self):
+        return self._arrays["p"]
+
+    @property
+    def psi(self):
+        return self._arrays["psi"]
+
+    @property
+    def impulse(self):
+        return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
+
+    @property
+    def iterations(self):
+        """Newton iterations between each saved state and the one before."""
+        return self._arrays["iterations"]
+
+    @functools.cached_property
+    def lam(self):
+        """Multipliers of the holonomic constraints, in d/dt L_v = L_q + F - g_q^T lam.
+
+        Those of the continuous equations at the recorded state, or the method's own where it says so
+        (`multiplier = "discrete"`); with redundant constraints the ones of minimum norm.
+        """
+        if "lam" in self._arrays:
+            return self._arrays["lam"]
+        rows = self._info["rows"]
+        if self._info["multiplier"] == "discrete":
+            lam = self._arrays["raw_lam"]
+        else:
+            lam = self._observe(functools.partial(_multiplier, rows))
+        return lam if rows is None else self._minimum_norm(lam, rows)
+
+    def _minimum_norm(self, lam, rows):
+        mechanics = mechanics_of(self._require_system("multipliers"))
+
+        def full(t, q, lam):
+            jacobian = jax.jacfwd(lambda q: mechanics.constraint(t, q))(q)
+            return jnp.linalg.lstsq(jacobian.T, jacobian[jnp.asarray(rows)].T @ lam, rcond=1e-10)[0]
+
+        return np.asarray(jax.jit(jax.vmap(full))(self.t, self.q, lam))
+
+    @functools.cached_property
+    def energy(self):
+        """v . L_v - L, or H."""
+        return self._derived("energy", lambda m, t, q, v, p: m.energy(t, q, v, p))
+
+    @functools.cached_property
+    def constraint(self):
+        """max |g| of the holonomic constraints; zero if there are none."""
+        return self._derived(
+            "constraint", lambda m, t, q, v, p: jnp.max(jnp.abs(m.constraint(t, q)), initial=0.0)
+        )
+
+    @functools.cached_property
+    def hidden(self):
+        """max |g_q v + g_t|."""
+        return self._derived("hidden", lambda m, t, q, v, p: jnp.max(jnp.abs(m.hidden(t, q, v)), initial=0.0))
+
+    @functools.cached_property
+    def invariants(self) -> dict[str, Any]:
+        """The system's own `invariants(t, q, p)`, by name, time first."""
+        stored = {
+            k.removeprefix("invariant_"): x for k, x in self._arrays.items() if k.startswith("invariant_")
+        }
+        if stored or self.system is None or not self.system.provides("invariants"):
+            return stored
+        return dict(self._observe(lambda m, t, q, v, p: m.system.invariants(t, q, p)))
+
+    def _derived(self, name: str, function):
+        return self._arrays[name] if name in self._arrays else self._observe(function)
+
+    def _observe(self, function):
+        """A function of one state over all saved states."""
+        mechanics = mechanics_of(self._require_system("derived quantities"))
+        mapped = jax.vmap(lambda t, q, v, p: function(mechanics, t, q, v, p))
+        states = (self.t, self.q, self.v, self.p)
+        if is_traced(states, self.system):
+            return mapped(*states)
+        return jax.tree.map(np.asarray, jax.jit(mapped)(*map(jnp.asarray, states)))
+
+    def _require_system(self, what: str) -> AbstractSystem:
+        if self.system is None:
+            raise InputError(
+                f"{what} need the system, which a loaded file does not hold; they are not in the file."
+            )
+        return self.system
+
+    # -- description -------------------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Engine, steps, Newton iterations, wall and compile time, versions."""
+        return self._info["stats"]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Everything needed to repeat the run."""
+        parameters = self._info.get("parameters")
+        if parameters is None and self.system is not None:
+            parameters = parameter_record(self.system)
+        return {
+            "system": self._info["system"],
+            "parameters": parameters,
+            "method": self._info["method"],
+            "h": self._info["h"],
+            **self.stats,
+        }
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        n = self.q.shape[-1]
+        return f"Trajectory({self._info['system']}, {self._info['method']}, {len(self)} states of {n} coordinates, {self.status})"
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def to_xarray(self) -> xr.Dataset:
+        """All arrays with named dimensions: time, coordinate, constraint. Units are left to the user."""
+        if is_traced(self._arrays):
+            raise InputError(
+                "a traced trajectory has no numbers yet; call to_xarray outside jit, vmap and grad."
+            )
+        variables: dict[str, Any] = {
+            "q": (("time", "coordinate"), self.q),
+            "v": (("time", "coordinate"), self.v),
+            "p": (("time", "coordinate"), self.p),
+            "lam": (("time", "constraint"), self.lam),
+            "psi": (("time", "nonholonomic_constraint"), self.psi),
+            "energy": (("time",), self.energy),
+            "constraint_violation": (("time",), self.constraint),
+            "hidden_violation": (("time",), self.hidden),
+            "raw_lam": (("time", "discrete_constraint"), self._arrays["raw_lam"]),
+            "iterations": (("interval",), self.iterations),
+        }
+        if "worst_iterations" in self._arrays:
+            variables["worst_iterations"] = (("interval",), self._arrays["worst_iterations"])
+        for name, values in self.invariants.items():
+            dimensions = ("time", *(f"{name}_{axis}" for axis in range(values.ndim - 1)))
+            variables[f"invariant_{name}"] = (dimensions, values)
+        status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
+        attributes = {
+            "dalembert": json.dumps({**self._info, "parameters": self.provenance["parameters"]}),
+            "status": json.dumps(status | {"message": self.status.message}),
+        }
+        return xr.Dataset(variables, coords={"t": ("time", self.t)}, attrs=attributes)
+
+    def save(self, path) -> pathlib.Path:
+        """Write everything to a netCDF file; `da.load` reads it back without loss."""
+        path = pathlib.Path(path)
+        if not path.parent.is_dir():
+            raise InputError(f"cannot save to {path}: the folder {path.parent} does not exist.")
+        temporary = path.with_name(path.name + ".part")
+        self.to_xarray().to_netcdf(temporary, engine="netcdf4")
+        temporary.replace(path)
+        return path
+
+
+class _Static:
+    """Description carried through JAX transformations as static data, equal only to itself."""
+
+    def __init__(self, info, status) -> None:
+        self.info = info
+        self.status = status
+
+
+def load(path) -> Trajectory:
+    """Read a trajectory written by `Trajectory.save`. A file is data only: nothing in it is executed."""
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise InputError(f"cannot load {path}: no such file.")
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as dataset:
+            data = dataset.load()
+        info, status = json.loads(data.attrs["dalembert"]), json.loads(data.attrs["status"])
+        renamed = {"constraint_violation": "constraint", "hidden_violation": "hidden"}
+        arrays = {renamed.get(str(k), str(k)): np.asarray(x.values) for k, x in data.data_vars.items()}
+        arrays["t"] = np.asarray(data["t"].values)
+        for needed in (
+            "q",
+            "v",
+            "p",
+            "lam",
+            "energy",
+            "constraint",
+            "hidden",
+            "iterations",
+            "raw_lam",
+            "psi",
+        ):
+            arrays[needed]
+        if info["rows"] is not None:
+            info["rows"] = tuple(info["rows"])
+        return Trajectory(arrays, None, info, Status(**status))
+    except Exception as error:
+        raise InputError(
+            f"cannot load {path}: not a trajectory saved by dalembert ({type(error).__name__})."
+        ) from error
+
+
+def _multiplier(rows, mechanics, t, q, v, p):
+    """lam of the continuous equations: the linear system of `Mechanics.acceleration_residual`."""
+    mechanics = mechanics_of(mechanics.system, rows)
+    m = mechanics.constraint(t, q).shape[0]
+    if m == 0:
+        return jnp.zeros(0)
+    zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(m))
+    flat_zero, unravel = jax.flatten_util.ravel_pytree(zero)
+
+    def residual(x):
+        parts = mechanics.acceleration_residual(unravel(x), t, q, v, p)
+        return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
+
+    value, matrix = residual(flat_zero), jax.jacfwd(residual)(flat_zero)
+    return jnp.linalg.solve(matrix, -value)[2 * len(q) :]
+
+
+@functools.cache
+def _package_versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("dalembert", "jax", "jaxlib", "numpy", "llvmlite")}
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "versions": _package_versions() | {"python": platform.python_version()},
+        "machine": platform.machine(),
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,31 @@
+"""Settings shared by all tests: double precision, no implicit promotion, no display, a cache of their own."""
+
+import os
+import shutil
+import tempfile
+
+import jax
+import matplotlib
+import pytest
+
+CACHE_VARIABLE = "DALEMBERT_CACHE_DIR"
+SESSION_CACHE = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+    os.environ["MPLBACKEND"] = "Agg"  # for the programs that tests start
+    matplotlib.use("Agg")
+
+    # The workers of xdist inherit the variable from the process that starts them, and so share its folder.
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.stash[SESSION_CACHE] = tempfile.mkdtemp(prefix="dalembert-test-cache-")
+        os.environ[CACHE_VARIABLE] = config.stash[SESSION_CACHE]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    folder = config.stash.get(SESSION_CACHE, None)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
