@@ -9,6 +9,7 @@ import pathlib
 import platform
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +18,8 @@ import xarray as xr
 from .errors import InputError, StepFailure
 from .formulation import Acceleration, mechanics_of
 from .method import Method
-from .problem import AbstractSystem, parameter_record
-from .stepping import Run, Status, integrate, is_traced
+from .problem import AbstractSystem, parameter_record, split_parameters
+from .stepping import Run, Status, integrate, is_traced, status_of_code
 
 
 def simulate(
@@ -37,6 +38,7 @@ def simulate(
     redundant: str = "refuse",
     compensated: bool = True,
     engine: str = "auto",
+    precision: str = "double",
 ) -> Trajectory:
     """Simulate `system` with `method` from (q0, v0) or (q0, p0) over t = (t0, t1) with the step size h.
 
@@ -55,6 +57,7 @@ def simulate(
         redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
         compensated: add increments with compensated summation.
         engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
+        precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
@@ -74,6 +77,7 @@ def simulate(
         redundant=redundant,
         compensated=compensated,
         engine=engine,
+        precision=precision,
         traced_check=on_failure == "raise",
     )
     trajectory = Trajectory._from_run(run)
@@ -110,9 +114,9 @@ class Trajectory:
         self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status
     ) -> None:
         self._arrays = arrays
-        self.system = system
+        self._parameters, self._structure = (None, None) if system is None else split_parameters(system)
         self._info = info
-        self.status = status
+        self._status = status
 
     # -- building ----------------------------------------------------------------------------------------------
 
@@ -137,16 +141,24 @@ class Trajectory:
         return cls(arrays, run.system, info, run.status)
 
     def tree_flatten(self):
-        traced_status = not isinstance(self.status, Status)
-        children = (self._arrays, self.system, self.status if traced_status else None)
-        return children, _Static(self._info, None if traced_status else self.status)
+        traced_status = not isinstance(self._status, Status)
+        children = (self._arrays, self._parameters, self._status if traced_status else None)
+        return children, _Static(self._info, None if traced_status else self._status, self._structure)
 
     @classmethod
     def tree_unflatten(cls, static, children):
-        arrays, system, status = children
-        return cls(arrays, system, static.info, static.status if static.status is not None else status)
+        run = cls.__new__(cls)
+        run._arrays, run._parameters, status = children
+        run._structure, run._info = static.structure, static.info
+        run._status = static.status if static.status is not None else status
+        return run
 
     # -- arrays ------------------------------------------------------------------------------------------------
+
+    @property
+    def system(self) -> AbstractSystem | None:
+        """The system with its parameters; None for a run that was loaded from a file."""
+        return None if self._structure is None else eqx.combine(self._parameters, self._structure)
 
     @property
     def t(self):
@@ -171,6 +183,15 @@ class Trajectory:
     @property
     def impulse(self):
         return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
+
+    @property
+    def status(self) -> Any:
+        """How the run ended: a `Status`; inside jit, vmap and grad, and for a batch of runs, the plain codes."""
+        if isinstance(self._status, Status) or is_traced(self._status) or np.ndim(self._status):
+            return self._status
+        t = np.asarray(self.t)
+        steps = round(float(t[-1] - t[0]) / self._info["h"])
+        return status_of_code(int(self._status), steps, float(t[-1]))
 
     @property
     def iterations(self):
@@ -235,6 +256,8 @@ class Trajectory:
     def _observe(self, function):
         """A function of one state over all saved states."""
         mechanics = mechanics_of(self._require_system("derived quantities"))
+        if np.ndim(self.q) != 2:
+            raise batch_error(self, "ask one of them, or use jax.vmap(lambda run: run.energy)(run)")
         mapped = jax.vmap(lambda t, q, v, p: function(mechanics, t, q, v, p))
         states = (self.t, self.q, self.v, self.p)
         if is_traced(states, self.system):
@@ -280,10 +303,7 @@ class Trajectory:
 
     def to_xarray(self) -> xr.Dataset:
         """All arrays with named dimensions: time, coordinate, constraint. Units are left to the user."""
-        if is_traced(self._arrays):
-            raise InputError(
-                "a traced trajectory has no numbers yet; call to_xarray outside jit, vmap and grad."
-            )
+        check_single(self, "save or convert")
         variables: dict[str, Any] = {
             "q": (("time", "coordinate"), self.q),
             "v": (("time", "coordinate"), self.v),
@@ -313,25 +333,48 @@ class Trajectory:
         path = pathlib.Path(path)
         if not path.parent.is_dir():
             raise InputError(f"cannot save to {path}: the folder {path.parent} does not exist.")
-        temporary = path.with_name(path.name + ".part")
-        self.to_xarray().to_netcdf(temporary, engine="netcdf4")
-        temporary.replace(path)
+        if path.is_dir():
+            raise InputError(f"cannot save to {path}: it is a folder.")
+        data, temporary = self.to_xarray(), path.with_name(path.name + ".part")
+        try:
+            data.to_netcdf(temporary, engine="netcdf4")
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise InputError(f"cannot save to {path}: {error.strerror or error}.") from error
         return path
+
+
+def check_single(run: Trajectory, verb: str) -> None:
+    """Refuse a trajectory that has no numbers, or that holds more than one run."""
+    if is_traced(run.t, run.q):
+        raise InputError(f"a traced trajectory has no numbers yet; {verb} it outside jit, vmap and grad.")
+    if np.ndim(run.q) != 2:
+        raise batch_error(run, f"{verb} one of them")
+
+
+def batch_error(run: Trajectory, advice: str) -> InputError:
+    """What to say where one run is needed and a batch was given."""
+    return InputError(
+        f"this trajectory holds a batch of runs (q has shape {np.shape(run.q)}); {advice}. "
+        "jax.tree.map(lambda x: x[0], run) is the first one."
+    )
 
 
 class _Static:
     """Description carried through JAX transformations as static data, equal only to itself."""
 
-    def __init__(self, info, status) -> None:
+    def __init__(self, info, status, structure) -> None:
         self.info = info
         self.status = status
+        self.structure = structure
 
 
 def load(path) -> Trajectory:
     """Read a trajectory written by `Trajectory.save`. A file is data only: nothing in it is executed."""
     path = pathlib.Path(path)
     if not path.is_file():
-        raise InputError(f"cannot load {path}: no such file.")
+        raise InputError(f"cannot load {path}: {'it is a folder' if path.is_dir() else 'no such file'}.")
     try:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             data = dataset.load()

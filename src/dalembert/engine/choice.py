@@ -3,19 +3,69 @@
 from __future__ import annotations
 
 import functools
+import platform
 
 import numpy as np
 
+from ..errors import InputError, UnsupportedByEngine
 from .contract import StepFunctions
+from .native import NativeRun
 from .xla import XlaRun
 
 
 def choose_engine(
-    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray, *, compensated: bool,
-    engine: str,
-):  # fmt: skip
-    """A runner with `first_carry`, `run` and `report`."""
-    return _xla(functions, compensated)
+    functions: StepFunctions,
+    state: np.ndarray,
+    t0: float,
+    h: float,
+    parameters: np.ndarray,
+    *,
+    compensated: bool = True,
+    engine: str = "auto",
+    extended: bool = False,
+) -> NativeRun | XlaRun:
+    """A runner for these step functions; compiled code is kept and serves the next call with the same functions."""
+    if extended:
+        _check_extended(engine)
+    if engine == "xla":
+        return _xla(functions, compensated).begin("asked for")
+    try:
+        return _native(functions, compensated, extended, _Start(state, t0, h, parameters)).begin()
+    except UnsupportedByEngine as reason:
+        if engine == "native" or extended:
+            raise InputError(
+                f'engine="native" cannot run this system: {reason}. Use engine="auto" or engine="xla".'
+            ) from reason
+        return _xla(functions, compensated).begin(str(reason))
+
+
+def _check_extended(engine: str) -> None:
+    if engine == "xla":
+        raise InputError(
+            'precision="extended" needs the native engine; use engine="auto" or engine="native".'
+        )
+    if platform.machine().lower() not in ("x86_64", "amd64") or np.finfo(np.longdouble).nmant != 63:
+        raise InputError(
+            'precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".'
+        )
+
+
+class _Start:
+    """The state at which pivots are chosen; it does not take part in the identity of the compiled code."""
+
+    def __init__(self, state, t0, h, parameters) -> None:
+        self.values = (state, t0, h, parameters)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Start)
+
+
+@functools.lru_cache(maxsize=128)
+def _native(functions: StepFunctions, compensated: bool, extended: bool, start: _Start) -> NativeRun:
+    return NativeRun(functions, *start.values, compensated, extended)
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,6 +13,8 @@ TOLERANCE = 1e-15
 MAX_ITERATIONS = 25
 #: Starting values are extrapolated through at most this many previous solutions.
 HISTORY = 5
+#: A step that took more iterations is too rough to extrapolate from: the next one starts from the method's guess.
+ROUGH_ITERATIONS = 4
 
 OK, NOT_CONVERGED, NOT_FINITE, SINGULAR = 0, 1, 2, 3
 STATUS = {
@@ -40,8 +42,13 @@ class StepFunctions:
     equations: tuple[str, ...]
     blocks: tuple[int, ...]  # lengths of the named groups of unknowns, which share one scale
     n_state: int
-    n_summed: int
+    summed_blocks: tuple[int, ...]  # lengths of the parts of the state that are advanced by increments
     n_parameters: int
+
+    @property
+    def n_summed(self) -> int:
+        """The length of the part of the state that is advanced by increments."""
+        return sum(self.summed_blocks)
 
     @property
     def size(self) -> int:

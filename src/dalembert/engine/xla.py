@@ -20,12 +20,17 @@ from .contract import (
     NOT_CONVERGED,
     NOT_FINITE,
     OK,
+    ROUGH_ITERATIONS,
     Carry,
     Chunk,
     StepFunctions,
     extrapolation_weights,
     first_carry,
 )
+
+
+#: Steps, and numbers a step may touch times steps, after which a chunk returns to Python.
+CHUNK_STEPS, CHUNK_NUMBERS = 20_000, 10_000_000
 
 
 class StepResult(eqx.Module):
@@ -74,7 +79,7 @@ def advance(
         state=state,
         compensation=compensation,
         history=jnp.concatenate([x[None], carry.history[:-1]]),
-        known=jnp.minimum(carry.known + 1, HISTORY),
+        known=jnp.where(result.iterations > ROUGH_ITERATIONS, 1, jnp.minimum(carry.known + 1, HISTORY)),
         contraction=carry.contraction,
         step=carry.step + 1,
     )
@@ -93,12 +98,23 @@ class XlaRun:
         self.functions = functions
         self._compiled = functools.cache(lambda saves: jax.jit(functools.partial(self._chunk, saves)))
         self._compensated = compensated
+        self._reason = ""
 
     def first_carry(self, state: np.ndarray) -> Carry:
         return first_carry(self.functions, state)
 
+    def begin(self, reason: str) -> XlaRun:
+        """Ready for a new run; `reason` says why this engine was taken."""
+        self._reason = reason
+        return self
+
+    @property
+    def chunk_steps(self) -> int:
+        """Steps a chunk takes before it returns to Python."""
+        return max(10, min(CHUNK_STEPS, CHUNK_NUMBERS // self.functions.size**2))
+
     def report(self) -> dict:
-        return {}
+        return {"engine_reason": self._reason, "unknowns": self.functions.size}
 
     def run(
         self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int

@@ -20,6 +20,8 @@ import numpy as np
 from ..errors import InputError, ModelError
 
 OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants")
+#: Functions that say how to draw a system; no method asks for them.
+PICTURE_PARTS = ("points",)
 
 
 class AbstractSystem(eqx.Module):
@@ -33,6 +35,9 @@ class AbstractSystem(eqx.Module):
     # Plain attributes, not fields: a subclass may override them by a field or by a plain class attribute.
     restitution = 0.0
     friction = 0.0
+    # For pictures: which points are joined, as pairs of their numbers (None: the origin), or "chain" for
+    # origin - 0 - 1 - 2 - ...; nothing by default.
+    bars = ()
 
     def holonomic(self, t, q):
         """Holonomic constraints g(t, q) = 0: a scalar or an array of shape (m,)."""
@@ -60,6 +65,13 @@ class AbstractSystem(eqx.Module):
 
     def invariants(self, t, q, p):
         """Quantities to watch, by name: a dict of scalars or arrays."""
+        raise NotImplementedError
+
+    def points(self, t, q):
+        """Where to draw the system's points, shape (points, 2) or (points, 3); fixed ones may be among them.
+
+        Without it, pictures take consecutive pairs (or triples) of coordinates for points.
+        """
         raise NotImplementedError
 
     def provides(self, part: str) -> bool:
@@ -108,7 +120,7 @@ def system(
     """Build a system from plain functions.
 
     `lagrangian(t, q, v)` or `hamiltonian(t, q, p)`, and any of holonomic, nonholonomic, force, reaction, gap,
-    tangent, invariants. Every other keyword becomes a parameter (a field), handed by name to the functions that
+    tangent, invariants, points. Every other keyword becomes a parameter (a field), handed by name to the functions that
     ask for it:
 
     >>> pendulum = system(
@@ -123,12 +135,12 @@ def system(
             "da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them."
         )
     main = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
-    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS if key in parts}
+    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS + PICTURE_PARTS if key in parts}
     for key, function in functions.items():
         if not callable(function):
             raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")
     namespace: dict[str, Any] = {
-        key: _as_method(function, tuple(parts)) for key, function in functions.items()
+        key: _as_method(key, function, tuple(parts)) for key, function in functions.items()
     }
     namespace["__annotations__"] = {
         key: (float if _is_number(value) else Any) for key, value in parts.items()
@@ -137,7 +149,7 @@ def system(
     return type(base)(name, (base,), namespace)(**parts)
 
 
-def _as_method(function: Callable, parameters: tuple[str, ...]) -> Callable:
+def _as_method(name: str, function: Callable, parameters: tuple[str, ...]) -> Callable:
     try:
         wanted = [name for name in inspect.signature(function).parameters if name in parameters]
     except (TypeError, ValueError):  # builtins and some callables have no signature
@@ -146,6 +158,7 @@ def _as_method(function: Callable, parameters: tuple[str, ...]) -> Callable:
     def method(self, *args):
         return function(*args, **{name: getattr(self, name) for name in wanted})
 
+    method.__name__ = name
     return method
 
 
@@ -165,9 +178,12 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     Raises `InputError` if a parameter is NaN or infinite, `ModelError` if it is not a system at all.
     """
     if not isinstance(system, AbstractSystem):
-        hint = " (you passed the class; create an instance: Name())" if isinstance(system, type) else ""
+        if isinstance(system, type) and issubclass(system, AbstractSystem):
+            raise InputError(
+                f"expected a system, got the class {system.__name__}; create an instance: {system.__name__}()."
+            )
         raise InputError(
-            f"expected a da.System or da.HamiltonianSystem, got {type(system).__name__}{hint}. "
+            f"expected a da.System or da.HamiltonianSystem, got {type(system).__name__}. "
             "Derive a class from da.System or use da.system(lagrangian=...)."
         )
     needed = "hamiltonian" if isinstance(system, HamiltonianSystem) else "lagrangian"
@@ -179,7 +195,13 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     changes = {}
     for field in dataclasses.fields(system):
         value = getattr(system, field.name)
-        if isinstance(value, int) and not isinstance(value, bool) and field.type in (float, "float"):
+        if field.type not in (float, "float"):
+            continue
+        if isinstance(value, str | bytes | bool | None):
+            raise InputError(
+                f"parameter {field.name} of {type(system).__name__} must be a number, got {value!r}."
+            )
+        if isinstance(value, int):
             changes[field.name] = float(value)
     if changes:
         system = dataclasses.replace(system, **changes)
@@ -191,7 +213,8 @@ def _checked_leaf(path, leaf):
         return leaf
     array = leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf, dtype=np.float64)
     if isinstance(array, np.ndarray) and not np.all(np.isfinite(array)):
-        raise InputError(f"parameter {jax.tree_util.keystr(path)} must be finite, got {leaf!r}.")
+        name = jax.tree_util.keystr(path).lstrip(".")
+        raise InputError(f"parameter {name} must be finite, got {leaf!r}.")
     return jnp.asarray(array, jnp.float64) if isinstance(array, jax.core.Tracer) else array
 
 

@@ -1,7 +1,7 @@
 """Time. The only loop over steps."""
 
 from .consistent import ConsistentStart, consistent, is_traced
-from .simulate import Run, Status, integrate
+from .simulate import Run, Status, integrate, status_of_code
 from .step import Layout, assemble, check_fit, flat_parameters
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "flat_parameters",
     "integrate",
     "is_traced",
+    "status_of_code",
 ]

@@ -102,7 +102,8 @@ def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redu
         if redundant == "refuse":
             raise ModelError(
                 f"{type(system).__name__} has {layout.m} holonomic constraints on {layout.n} coordinates: "
-                "nothing is left to move. Check the constraints and the length of q0."
+                "nothing is left to move. Check the constraints and the length of q0; if they depend on each "
+                'other, remove some or pass redundant="allow".'
             )
     if is_traced(system, q, second):
         return _traced_start(system, q, second, second_name, t0, project, layout)
@@ -178,7 +179,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     name = type(system).__name__
     n, m = layout.n, layout.m
     plain = mechanics_of(system)
-    v, p = _velocity_and_momentum(system, plain, t, q, second, second_name)
+    v, p = velocity_and_momentum(system, plain, t, q, second, second_name)
     check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
     mechanics = mechanics_of(system, rows)
@@ -200,7 +201,7 @@ def _bind_size(residual, n: int):
     return lambda x, *arguments: residual(x, *arguments, n)
 
 
-def _velocity_and_momentum(system, mechanics: Mechanics, t, q, second, second_name):
+def velocity_and_momentum(system, mechanics: Mechanics, t, q, second, second_name):
     """Both v and p from the one given; p = L_v is explicit, the inverse is a Newton solve."""
     explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
     zero = np.zeros_like(second)
@@ -245,7 +246,14 @@ def _on_manifold(name, mechanics: Mechanics, system, t, q, v, p, second_name, pr
                 f"{np.max(np.abs(value)):.3g}); start closer to the constraint manifold."
             )
         q = x[:n]
-        v, p = _velocity_and_momentum(system, mechanics, t, q, v if second_name == "v0" else p, second_name)
+        left, _ = constraint_jacobian(system, t, q)
+        if np.max(np.abs(left) / lengths) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
+            worst = int(np.argmax(np.abs(left) / lengths))
+            raise InconsistentStart(
+                f"{name}: the holonomic constraints contradict each other: where the independent ones hold, "
+                f"holonomic[{worst}] = {left[worst]:.6g}, expected 0."
+            )
+        v, p = velocity_and_momentum(system, mechanics, t, q, v if second_name == "v0" else p, second_name)
     hidden = Function(lambda v, t, q: mechanics_of(system).hidden(t, q, v))(v, t, q)[0]
     speed = np.abs(hidden) / lengths
     if np.max(speed) > START_TOLERANCE * max(1.0, np.max(np.abs(v))):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -40,39 +42,57 @@ def layout_of(system: AbstractSystem, n: int) -> Layout:
         found = _shape(system.invariants, t, q, q, name=name)
         if not isinstance(found, dict):
             raise ModelError(
-                f"{name}.invariants(t, q, p) must return a dict of named values, got {type(found).__name__}."
+                f"{name}.invariants(t, q, p) must return a dict of named values, got {_kind(found)}."
             )
     return Layout(n, m, k)
 
 
 def _shape(function, *arguments, name: str):
     try:
-        return eqx.filter_eval_shape(function, *arguments)
+        with _indices_checked():
+            return eqx.filter_eval_shape(function, *arguments)
     except DalembertError:
         raise
     except Exception as error:  # whatever the user's function raises becomes one readable sentence
         label = getattr(function, "__name__", "function")
         sizes = ", ".join(str(a.shape) for a in arguments[1:])
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "no message"
+        reason = reason.removesuffix(" (normalize_indices=True)")  # JAX's own affair
         raise ModelError(
             f"{name}.{label} failed when traced with coordinates of shape {sizes}: "
-            f"{type(error).__name__}: {reason} Use jax.numpy inside it, and check that q0 has the right length."
+            f"{type(error).__name__}: {reason}. Use jax.numpy inside it, and check that q0 has the right length."
         ) from error
+
+
+@contextlib.contextmanager
+def _indices_checked():
+    """JAX reads q[7] of three coordinates as q[2]; here it is an error."""
+    before = jax.config.jax_check_static_indices
+    jax.config.update("jax_check_static_indices", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_check_static_indices", before)
+
+
+def _kind(found) -> str:
+    """What a function returned, in words."""
+    if isinstance(found, int | float | complex):
+        return f"the plain number {found!r}"
+    return f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
 
 
 def _expect(label: str, found, shape: tuple, n: int) -> None:
     if not hasattr(found, "shape") or found.shape != shape:
         kind = "a scalar" if shape == () else f"an array of shape {shape}"
-        got = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
-        raise ModelError(f"{label} must return {kind} for q of shape ({n},), got {got}.")
+        raise ModelError(f"{label} must return {kind} for q of shape ({n},), got {_kind(found)}.")
     if not jnp.issubdtype(found.dtype, jnp.floating):
         raise ModelError(f"{label} must return floats, got {found.dtype}.")
 
 
 def _rows(label: str, found) -> int:
     if not hasattr(found, "shape") or len(found.shape) > 1:
-        got = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
-        raise ModelError(f"{label} must return a scalar or an array of shape (m,), got {got}.")
+        raise ModelError(f"{label} must return a scalar or an array of shape (m,), got {_kind(found)}.")
     if not jnp.issubdtype(found.dtype, jnp.floating):
         raise ModelError(f"{label} must return floats, got {found.dtype}.")
     return int(np.prod(found.shape, dtype=int))

@@ -23,9 +23,7 @@ from ..problem import AbstractSystem, prepared
 from .consistent import Start, is_traced, prepare_start
 from .step import Layout, assemble, check_fit, flat_parameters
 
-#: Steps between two returns to Python: short enough for Ctrl-C and progress, long enough to cost nothing.
-CHUNK_STEPS = 20_000
-#: Rows of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
+#: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
 CHUNK_NUMBERS = 4_000_000
 
 
@@ -84,12 +82,16 @@ def integrate(
     redundant: str = "refuse",
     compensated: bool = True,
     engine: str = "auto",
+    precision: str = "double",
     traced_check: bool = True,
 ) -> Run:
     """Take the steps; see `dalembert.simulate` for the arguments."""
     if not isinstance(method, Method):
-        hint = " (you passed the class; create an instance: Name())" if isinstance(method, type) else ""
-        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}{hint}.")
+        if isinstance(method, type) and issubclass(method, Method):
+            raise InputError(
+                f"expected a method, got the class {method.__name__}; create an instance: {method.__name__}()."
+            )
+        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
     system = prepared(system)
     check_fit(system, method)
     t0, t1 = _interval(t)
@@ -97,9 +99,12 @@ def integrate(
     save_every = _save_every(save_every, steps)
     if engine not in ("auto", "native", "xla"):
         raise InputError(f'engine must be "auto", "native" or "xla", got {engine!r}.')
+    if precision not in ("double", "extended"):
+        raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
+    extended = precision == "extended"
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
     functions = assemble(system, method, start.layout, start.rows)
-    times = t0 + h * save_every * np.arange(steps // save_every + 1)
+    times = t0 + h * (save_every * np.arange(steps // save_every + 1))
     if is_traced(start.state, system):
         traced = run_traced(
             functions, start.layout.flatten(start.state), jnp.asarray(t0), jnp.asarray(h), steps // save_every,
@@ -115,7 +120,7 @@ def integrate(
             traced.status, h, {"engine": "xla (traced)"},
         )  # fmt: skip
     return _run_eagerly(
-        system, method, start, functions, t0, h, steps, save_every, progress, compensated, engine, times
+        system, method, start, functions, t0, h, steps, save_every, progress, compensated, engine, extended, times
     )
 
 
@@ -145,7 +150,8 @@ def _steps(t0: float, t1: float, h) -> tuple[int, float]:
         few = max(1, int(span / h))
         raise InputError(
             f"h = {h:g} does not divide the interval [{t0:g}, {t1:g}]: {span / h:.6g} steps. "
-            f"Use h = {span / (few + 1):.17g} ({few + 1} steps) or h = {span / few:.17g} ({few} steps), or move t1."
+            f"Use h = {span / (few + 1):.17g} ({few + 1} steps) or h = {span / few:.17g} "
+            f"({few} step{'s' if few > 1 else ''}), or move t1."
         )
     return steps, span / steps
 
@@ -164,17 +170,18 @@ def _save_every(save_every, steps: int) -> int:
 
 
 def _run_eagerly(
-    system, method, start: Start, functions, t0, h, steps, save_every, progress, compensated, engine, times
+    system, method, start: Start, functions, t0, h, steps, save_every, progress, compensated, engine, extended, times
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
     state = np.asarray(start.layout.flatten(start.state))
     begun = time.perf_counter()
-    runner = choose_engine(functions, state, t0, h, parameters, compensated=compensated, engine=engine)
+    runner = choose_engine(
+        functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
+    )
     compiled = time.perf_counter()
     carry = runner.first_carry(state)
-    capacity = _capacity(functions.n_state, save_every)
-    chunk_steps = max(save_every, min(CHUNK_STEPS, capacity * save_every)) // save_every * save_every
-    chunk_steps = max(chunk_steps, save_every) if save_every <= CHUNK_STEPS else CHUNK_STEPS
+    capacity = _capacity(functions.n_state, save_every, runner.chunk_steps)
+    chunk_steps = max(1, min(runner.chunk_steps, capacity * save_every))
     saved, iterations, worst = [state[None]], [], []
     status, taken = OK, 0
     chunk: Chunk | None = None
@@ -216,9 +223,9 @@ def _run_eagerly(
     )
 
 
-def _capacity(n_state: int, save_every: int) -> int:
+def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
     """Saved states in one chunk."""
-    return int(max(1, min(CHUNK_STEPS // min(save_every, CHUNK_STEPS), CHUNK_NUMBERS // n_state)))
+    return int(max(1, min(-(-chunk_steps // save_every), CHUNK_NUMBERS // n_state)))
 
 
 def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -> Status:
@@ -244,6 +251,17 @@ def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -
         time_reached,
         f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{last}. {cures[code]}",
     )
+
+
+def status_of_code(code: int, steps: int, time: float) -> Status:
+    """The status of a run that was traced, of which only the code comes out."""
+    if code == OK:
+        return Status(OK, steps, time, f"ok: {steps} steps")
+    return Status(
+        code, steps, time,
+        f"a step failed: {STATUS[code]}; the states after it repeat the last good one. Try a smaller h, or run "
+        "it outside jit, vmap and grad for the step and its cause.",
+    )  # fmt: skip
 
 
 class _progress_bar:

@@ -128,7 +128,7 @@ def _assemble(shapes: _Hashed, structure: _Hashed, method: Method, layout: Layou
         equations=equations,
         blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
         n_state=layout.n_state,
-        n_summed=2 * layout.n,
+        summed_blocks=(layout.n, layout.n),
         n_parameters=len(flat_template),
     )
 

@@ -1,0 +1,409 @@
+"""Symbolic elimination: from a residual with everything unknown to the few unknowns Newton has to find.
+
+Four passes over a scalar program, none of which knows what the unknowns mean.
+
+1. *Substitution.* Where an equation contains an unknown x_j only as c x_j with c independent of all unknowns, x_j is
+   written in terms of the others, x_j = -(rest) / c, and disappears. Pairs (equation, unknown) are taken in the order
+   constant c, c of the run, c of the step, and by Markowitz cost among those; c must be large against its column.
+2. *Schur complement.* The Jacobian of the equations left, by the unknowns left, follows by eliminating the same pairs.
+3. *Block triangular form.* What is left splits into blocks that can be solved one after the other. A block that is
+   linear in its own unknowns is solved at once and disappears too.
+4. *Elimination inside a block.* Sparse Gaussian elimination on the operations gives the Newton update of the block as
+   a straight-line program.
+
+Pivots are chosen once, on several sampled states, after scaling rows and columns; the generated code watches their
+growth (`Block.growth`), and the caller chooses again where it gets out of hand.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse import csgraph
+
+from ..errors import ModelError
+from .program import CONST, INPUT, LINEAR, Program, Values
+from .sparse_elimination import Pivoting, eliminate_columns, solve_block
+
+#: levels of an operation: known at compile time, once a run, once a step, and from here on with the blocks
+AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, FIRST_BLOCK = 0, 1, 2, 3
+#: A substituted unknown's coefficient should reach this fraction of the largest entry of its column (rows scaled);
+#: one that never changes may be as small as the second number, but comes last.
+SUBSTITUTION_THRESHOLD, LAST_THRESHOLD = 0.05, 1e-4
+
+
+@dataclass
+class Block:
+    """Unknowns that Newton finds together."""
+
+    unknowns: list[int]
+    equations: list[int]
+    update: list[int]  # x <- x - update
+    growth: list[int]  # multipliers of the elimination, to be watched
+
+
+@dataclass
+class Reduced:
+    """A step after elimination: the blocks in the order in which they are solved, and everything in terms of them."""
+
+    program: Program
+    blocks: list[Block]
+    block_of: np.ndarray  # the block of each unknown that Newton finds
+    growth: list[int]  # multipliers of blocks that were solved directly
+    statistics: dict
+    _stages: tuple[dict[int, int], dict[int, int]]
+
+    def rewrite(self, nodes: np.ndarray) -> np.ndarray:
+        """Operations with every eliminated unknown replaced."""
+        ids = nodes.ravel().tolist()
+        for stage in self._stages:
+            ids = substitute(self.program, ids, stage)
+        return np.array(ids, dtype=np.int64).reshape(nodes.shape)
+
+    def levels(self) -> Levels:
+        """When each operation can be computed."""
+        return Levels(self.program, self.block_of)
+
+
+class Levels:
+    """When an operation can be computed: the level of its latest input. Grows with the program."""
+
+    def __init__(self, program: Program, block_of: np.ndarray) -> None:
+        self._program, self._block_of, self._known = program, block_of, []
+
+    def __getitem__(self, node: int) -> int:
+        known, program = self._known, self._program
+        for k in range(len(known), node + 1):
+            op = program.op[k]
+            if op == CONST:
+                known.append(AT_COMPILATION)
+            elif op == INPUT:
+                kind, index = program.value[k]
+                run_level = ONCE_A_RUN if kind in ("parameter", "h") else ONCE_A_STEP
+                known.append(FIRST_BLOCK + int(self._block_of[index]) if kind == "x" else run_level)
+            elif op == LINEAR:
+                known.append(max((known[a] for a in program.value[k].values()), default=AT_COMPILATION))
+            else:
+                known.append(max([known[a] for a in program.args[k]]))
+        return known[node]
+
+
+def substitute(program: Program, roots: list[int], mapping: dict[int, int]) -> list[int]:
+    """The roots with every operation of `mapping` replaced; `mapping` also remembers what was rewritten."""
+    for root in roots:
+        if root in mapping:
+            continue
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in mapping:
+                stack.pop()
+                continue
+            waiting = [a for a in program.args[node] if a not in mapping]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            arguments = program.args[node]
+            new = tuple(mapping[a] for a in arguments)
+            mapping[node] = node if new == arguments else program.apply(program.op[node], *new)
+            stack.pop()
+    return [mapping[root] for root in roots]
+
+
+def reduce_step(
+    program: Program,
+    x: np.ndarray,
+    residual: np.ndarray,
+    jacobian: list[dict[int, int]],
+    samples: dict,
+    unknown_names: tuple[str, ...],
+    equation_names: tuple[str, ...],
+) -> Reduced:
+    """Run the four passes. `samples` maps every input to its sampled values; the first sample is the actual start."""
+    n = len(x)
+    names = (unknown_names, equation_names)
+    _check_structure(jacobian, n, names)
+    values = Values(program, samples)
+    scaling = Scaling.of(values, jacobian, n)
+
+    pairs, definitions = substitution_pairs(program, x, residual, jacobian, values, scaling)
+    resolved = _resolve(program, x, definitions)
+    rows_left = sorted(set(range(n)) - {i for i, _ in pairs})
+    unknowns_left = sorted(set(range(n)) - {j for _, j in pairs})
+    matrix = [
+        dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian
+    ]
+    right = dict(zip(rows_left, substitute(program, residual[rows_left].tolist(), resolved), strict=True))
+    eliminate_columns(program, matrix, pairs)
+
+    components = block_triangular(matrix, rows_left, unknowns_left, names)
+    order_of = np.zeros(n, dtype=np.int64)
+    for index, (_, unknowns) in enumerate(components):
+        order_of[unknowns] = index
+    levels = Levels(program, order_of)
+    block_of = np.zeros(n, dtype=np.int64)
+    solved: dict[int, int] = {}
+    blocks: list[Block] = []
+    growth: list[int] = []
+    for index, (equations, unknowns) in enumerate(components):
+        system = [{j: matrix[i][j] for j in unknowns if j in matrix[i]} for i in equations]
+        right_side = [right[i] for i in equations]
+        linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
+        if linear:
+            right_side = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
+        system = [
+            dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system
+        ]
+        right_side = substitute(program, right_side, solved)
+        pivoting = Pivoting(values, scaling.rows[equations])
+        update, multipliers = solve_block(program, system, right_side, unknowns, pivoting)
+        if linear:
+            solved.update({int(x[j]): program.neg(update[j]) for j in unknowns})
+            growth += multipliers
+        else:
+            block_of[unknowns] = len(blocks)
+            blocks.append(Block(unknowns, equations, [update[j] for j in unknowns], multipliers))
+    statistics = {
+        "unknowns": n,
+        "nonzeros": sum(len(row) for row in jacobian),
+        "substituted": len(pairs),
+        "solved_directly": len(unknowns_left) - sum(len(b.unknowns) for b in blocks),
+        "newton_unknowns": [len(b.unknowns) for b in blocks],
+    }
+    return Reduced(program, blocks, block_of, growth, statistics, (resolved, solved))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors that bring the largest sampled entry of every row and column of the Jacobian to about one."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+    @classmethod
+    def of(cls, values: Values, jacobian: list[dict[int, int]], n: int) -> Scaling:
+        rows = [i for i, row in enumerate(jacobian) for _ in row]
+        columns = [j for row in jacobian for j in row]
+        sizes = [_largest(values[node]) for row in jacobian for node in row.values()]
+        matrix = sparse.csr_matrix((sizes, (rows, columns)), shape=(n, n))
+        row_scale, column_scale = np.ones(n), np.ones(n)
+        for _ in range(12):
+            current = sparse.diags_array(row_scale) @ matrix @ sparse.diags_array(column_scale)
+            row_scale = row_scale / np.sqrt(_or_one(current.max(axis=1).toarray().ravel()))
+            column_scale = column_scale / np.sqrt(_or_one(current.max(axis=0).toarray().ravel()))
+        return cls(row_scale, column_scale)
+
+
+def _or_one(sizes: np.ndarray) -> np.ndarray:
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def _largest(value) -> float:
+    finite = np.abs(np.atleast_1d(np.asarray(value, dtype=np.float64)))
+    finite = finite[np.isfinite(finite)]
+    return float(finite.max()) if finite.size else 1.0
+
+
+def substitution_pairs(
+    program: Program, x: np.ndarray, residual: np.ndarray, jacobian: list[dict[int, int]], values: Values,
+    scaling: Scaling,
+) -> tuple[list[tuple[int, int]], dict[int, int]]:  # fmt: skip
+    """Pairs (equation, unknown) of the first pass in order, and the definition of each unknown by the others.
+
+    Every equation is split as sum_j c_j x_j + rest, with the c_j independent of all unknowns. Taking the pair (i, j)
+    subtracts multiples of equation i from the others that hold x_j linearly. An unknown in `rest` that is itself
+    defined through x_j would make the definition circular; such pairs are passed over.
+    """
+    n = len(x)
+    constant = Levels(program, np.zeros(n, dtype=np.int64))
+    linear = [{j: node for j, node in row.items() if constant[node] < FIRST_BLOCK} for row in jacobian]
+    others = [set(row) - set(linear[i]) for i, row in enumerate(jacobian)]
+    rest = [
+        substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0]
+        for i in range(n)
+    ]
+    holders: list[set[int]] = [set() for _ in range(n)]
+    for i, row in enumerate(linear):
+        for j in row:
+            holders[j].add(i)
+    sizes = Pivoting(values, scaling.rows)
+    column_size: dict[int, np.ndarray] = {}
+    for i, row in enumerate(jacobian):
+        for j, node in row.items():
+            column_size[j] = np.maximum(column_size.get(j, 0.0), sizes.size(i, node))
+    queue: list[tuple] = []
+
+    def cost_of(i: int, j: int) -> int:
+        return (len(linear[i]) + len(others[i]) - 1) * (len(holders[j]) - 1)
+
+    def propose(i: int) -> None:
+        for j, node in linear[i].items():
+            own = sizes.size(i, node)
+            late = not np.all(own >= SUBSTITUTION_THRESHOLD * column_size[j])
+            if late and (constant[node] > ONCE_A_RUN or not np.all(own >= LAST_THRESHOLD * column_size[j])):
+                continue
+            if np.all(own > 0):
+                heapq.heappush(queue, (late, constant[node], cost_of(i, j), i, j, node))
+
+    depends: dict[int, set[int]] = {}  # defined unknown -> the unknowns in its definition
+
+    def circular(i: int, j: int) -> bool:
+        stack, seen = list(others[i]), set()
+        while stack:
+            k = stack.pop()
+            if k == j:
+                return True
+            if k not in seen:
+                seen.add(k)
+                stack.extend(depends.get(k, ()))
+        return False
+
+    for i in range(n):
+        propose(i)
+    taken: set[int] = set()
+    pairs: list[tuple[int, int]] = []
+    definitions: dict[int, int] = {}
+    while queue:
+        late, level, cost, i, j, node = heapq.heappop(queue)
+        if i in taken or linear[i].get(j) != node:
+            continue
+        if cost_of(i, j) > cost:
+            heapq.heappush(queue, (late, level, cost_of(i, j), i, j, node))
+            continue
+        if circular(i, j):
+            continue
+        taken.add(i)
+        pairs.append((i, j))
+        pivot = linear[i].pop(j)
+        inverse = program.reciprocal(pivot)
+        total = rest[i]
+        for k, coefficient in linear[i].items():
+            total = program.add(total, program.mul(coefficient, int(x[k])))
+            holders[k].discard(i)
+        definitions[j] = program.neg(program.mul(inverse, total))
+        depends[j] = set(linear[i]) | others[i]
+        holders[j].discard(i)
+        for other in sorted(holders[j]):
+            factor = program.mul(linear[other].pop(j), inverse)
+            for k, coefficient in linear[i].items():
+                new = program.sub(linear[other].get(k, program.zero), program.mul(factor, coefficient))
+                _set(linear[other], holders, other, k, new, program.zero)
+            rest[other] = program.sub(rest[other], program.mul(factor, rest[i]))
+            others[other] |= others[i]
+            for k in others[other] & set(linear[other]):  # linear before, but hidden in the rest now
+                rest[other] = program.add(rest[other], program.mul(linear[other].pop(k), int(x[k])))
+                holders[k].discard(other)
+            propose(other)
+        holders[j].clear()
+    return pairs, definitions
+
+
+def _set(row: dict, holders: list[set[int]], i: int, j: int, node: int, zero: int) -> None:
+    if node == zero:
+        row.pop(j, None)
+        holders[j].discard(i)
+    else:
+        row[j] = node
+        holders[j].add(i)
+
+
+def _resolve(program: Program, x: np.ndarray, definitions: dict[int, int]) -> dict[int, int]:
+    """A mapping that writes every defined unknown in terms of the undefined ones."""
+    index_of = {int(node): j for j, node in enumerate(x.tolist())}
+    mapping: dict[int, int] = {}
+    state: dict[int, int] = {}
+    for first in definitions:
+        stack = [first]
+        while stack:
+            j = stack[-1]
+            if state.get(j) == 2:
+                stack.pop()
+                continue
+            used = [index_of[k] for k in program.needed([definitions[j]]) if k in index_of]
+            waiting = [k for k in used if k in definitions and state.get(k) != 2]
+            if waiting and state.get(j) != 1:
+                state[j] = 1
+                stack.extend(waiting)
+                continue
+            mapping[int(x[j])] = substitute(program, [definitions[j]], mapping)[0]
+            state[j] = 2
+            stack.pop()
+    return mapping
+
+
+def _check_structure(jacobian: list[dict[int, int]], n: int, names) -> None:
+    unknown_names, equation_names = names
+    for i, row in enumerate(jacobian):
+        if not row:
+            raise ModelError(
+                f"structurally singular: the equation {equation_names[i]!r} contains no unknown."
+            )
+    missing = sorted(set(range(n)) - {j for row in jacobian for j in row})
+    if missing:
+        raise ModelError(
+            f"structurally singular: no equation depends on the unknown {unknown_names[missing[0]]!r}."
+        )
+
+
+def block_triangular(
+    matrix: list[dict[int, int]], rows: list[int], columns: list[int], names
+) -> list[tuple[list[int], list[int]]]:
+    """Blocks (equations, unknowns) in the order in which they can be solved: matching, then strong components."""
+    if not rows:
+        return []
+    position = {j: k for k, j in enumerate(columns)}
+    pattern = [[position[j] for j in matrix[i] if j in position] for i in rows]
+    counts = np.array([len(p) for p in pattern])
+    indices = np.array([k for p in pattern for k in p], dtype=np.int64)
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(rows), len(columns)))
+    match = csgraph.maximum_bipartite_matching(graph, perm_type="column")
+    if np.any(match < 0):
+        equation = int(np.flatnonzero(match < 0)[0])
+        raise ModelError(
+            f"structurally singular: the equation {names[1][rows[equation]]!r} determines no unknown of its own; "
+            f"unknowns left over: {', '.join(names[0][columns[k]] for k in sorted(set(range(len(columns))) - set(match.tolist()))[:3])}."
+        )
+    owner = np.empty(len(columns), dtype=np.int64)
+    owner[match] = np.arange(len(rows))
+    edges_from = np.repeat(np.arange(len(rows)), counts)
+    edges_to = owner[indices]  # row -> the row that owns a needed unknown
+    needs = sparse.csr_matrix((np.ones(len(indices)), (edges_from, edges_to)), shape=(len(rows), len(rows)))
+    count, label = csgraph.connected_components(needs, directed=True, connection="strong")
+    members: list[list[int]] = [[] for _ in range(count)]
+    for row, component in enumerate(label.tolist()):
+        members[component].append(row)
+    between = sparse.csr_matrix(
+        (np.ones(len(edges_from)), (label[edges_from], label[edges_to])), shape=(count, count)
+    )
+    order = _topological(between, count)
+    return [([rows[r] for r in members[c]], [columns[int(match[r])] for r in members[c]]) for c in order]
+
+
+def _topological(needs: sparse.csr_matrix, count: int) -> list[int]:
+    """Components so that each comes after those it needs."""
+    done: list[int] = []
+    state = [0] * count
+    for first in range(count):
+        stack = [first]
+        while stack:
+            c = stack[-1]
+            if state[c] == 2:
+                stack.pop()
+                continue
+            waiting = [
+                int(k)
+                for k in needs.indices[needs.indptr[c] : needs.indptr[c + 1]]
+                if k != c and state[k] != 2
+            ]
+            if waiting and state[c] == 0:
+                state[c] = 1
+                stack.extend(waiting)
+                continue
+            state[c] = 2
+            done.append(c)
+            stack.pop()
+    return done

@@ -1,0 +1,121 @@
+"""From LLVM text to machine code in memory, with a cache of compiled code on disk.
+
+Cached code is executed, so the folder must belong to the user and be writable by nobody else; every entry carries a
+checksum, and one that does not match is compiled anew.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import pathlib
+import stat
+import tempfile
+
+import llvmlite
+import llvmlite.binding as llvm
+import platformdirs
+
+_MAGIC = b"dalembert-code-1\n"
+
+
+@functools.cache
+def _host() -> tuple[str, str]:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _machine() -> llvm.TargetMachine:
+    """A new one each time: an execution engine takes possession of the one it is given."""
+    cpu, features = _host()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=2, jit=True
+    )
+
+
+@functools.cache
+def _identity() -> str:
+    return " ".join([llvm.get_default_triple(), *_host(), "llvmlite", llvmlite.__version__])
+
+
+class NativeCode:
+    """Compiled code and the address of its functions; keeps the memory alive."""
+
+    def __init__(self, object_code: bytes) -> None:
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        self._engine.finalize_object()
+
+    def function(self, name: str, *argument_types):
+        """A callable that releases the interpreter lock while it runs."""
+        return ctypes.CFUNCTYPE(None, *argument_types)(self._engine.get_function_address(name))
+
+
+def compile_text(text: str, effort: int) -> tuple[NativeCode, bool]:
+    """Machine code for a module, and whether it came from the cache."""
+    key = hashlib.sha256(f"{_identity()}\n{effort}\n{text}".encode()).hexdigest()
+    cached = _read(key)
+    if cached is not None:
+        return NativeCode(cached), True
+    machine = _machine()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=effort)
+    options.slp_vectorization = False  # measured: no gain on these programs, and most of the compile time
+    options.loop_vectorization = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code = machine.emit_object(module)
+    _write(key, code)
+    return NativeCode(code), False
+
+
+def cache_folder() -> pathlib.Path | None:
+    """The folder of compiled code, or None if it is not private to this user."""
+    chosen = os.environ.get("DALEMBERT_CACHE_DIR")
+    folder = pathlib.Path(chosen) if chosen else pathlib.Path(platformdirs.user_cache_dir("dalembert"))
+    folder = folder / "code"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISDIR(status.st_mode):
+        return None
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+        return None
+    return folder
+
+
+def _read(key: str) -> bytes | None:
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        content = (folder / key).read_bytes()
+    except OSError:
+        return None
+    head, digest, code = (
+        content[: len(_MAGIC)],
+        content[len(_MAGIC) : len(_MAGIC) + 32],
+        content[len(_MAGIC) + 32 :],
+    )
+    sound = head == _MAGIC and hashlib.sha256(key.encode() + code).digest() == digest
+    return code if sound else None
+
+
+def _write(key: str, code: bytes) -> None:
+    """Atomically, so that two processes never see half an entry; a full disk only means no cache."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(_MAGIC + hashlib.sha256(key.encode() + code).digest() + code)
+        os.replace(file.name, folder / key)
+    except OSError:
+        return

@@ -1,0 +1,207 @@
+"""The native engine: a step program compiled by LLVM, run in chunks, watched and mended.
+
+A step that fails is tried again from the method's own guess, then with pivots chosen anew at the current state, and
+last with damping, partial pivoting and continuation (`rescue.py`); `report()` counts what happened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
+from .llvm_arithmetic import Arithmetic
+from .llvm_compile import compile_text
+from .llvm_step import StepEmitter
+from .program import Evaluator
+from .rescue import Rescue
+from .step_program import StepProgram, build_step_program
+
+#: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
+CHUNK_OPERATIONS = 40_000_000
+#: Above this many operations LLVM spends less effort, so that compilation stays short.
+QUICK_COMPILATION = 6_000
+
+
+#: what is tried after a failed step, in this order, by the name under which it is reported
+_CURES = ("guess_restarts", "pivot_changes", "rescued_steps")
+
+
+class Compiled:
+    """Machine code of one step program."""
+
+    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
+        text = StepEmitter(step, arithmetic, compensated).text()
+        self.operations = step.statistics()["operations_per_step"]
+        effort = 2 if self.operations < QUICK_COMPILATION else 1
+        self._code, self.from_cache = compile_text(text, effort)
+        pointer = ctypes.c_void_p
+        self.function = self._code.function("run", *[pointer] * 13, ctypes.c_int64, ctypes.c_int64)
+
+
+class NativeRun:
+    """Runs a step program; the same code serves every start, step size and parameter value."""
+
+    name = "native"
+
+    def __init__(
+        self, functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray,
+        compensated: bool, extended: bool = False,
+    ) -> None:  # fmt: skip
+        self.functions = functions
+        self._compensated = compensated
+        self._arithmetic = Arithmetic(extended=extended)
+        self._dtype = np.longdouble if extended else np.float64
+        self._counts = dict.fromkeys(_CURES, 0)
+        self._rescue = Rescue(functions)
+        self._build(state, t0, h, parameters)
+
+    def begin(self) -> NativeRun:
+        """Ready for a new run: what was mended is counted from zero."""
+        self._counts = dict.fromkeys(_CURES, 0)
+        return self
+
+    def _build(self, state, t, h, parameters, seed: int = 0) -> None:
+        state = np.asarray(state, dtype=np.float64)
+        self.step = build_step_program(self.functions, state, float(t), h, parameters, seed)
+        self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
+        self._guess = Evaluator(self.step.program, self.step.guess)
+        self._summed = Evaluator(self.step.program, self.step.finish[: self.functions.n_summed])
+        self._table = extrapolation_weights().astype(self._dtype)
+
+    @property
+    def chunk_steps(self) -> int:
+        """Steps a chunk takes before it returns to Python."""
+        return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+
+    def report(self) -> dict:
+        """Sizes before and after elimination, and what had to be mended."""
+        counted = {name: count for name, count in self._counts.items() if count}
+        return {**self.step.statistics(), "from_cache": self._compiled.from_cache, **counted}
+
+    def first_carry(self, state: np.ndarray) -> Carry:
+        """The carry before the first step; its history holds only the unknowns that Newton finds."""
+        return Carry(
+            state=np.array(state, dtype=self._dtype),
+            compensation=np.zeros(self.functions.n_summed, dtype=self._dtype),
+            history=np.zeros((HISTORY, len(self.step.unknowns)), dtype=self._dtype),
+            known=np.array(0, dtype=np.int64),
+            contraction=np.full(len(self.step.reduced.blocks), FIRST_CONTRACTION, dtype=self._dtype),
+            step=np.array(0, dtype=np.int64),
+        )
+
+    def run(
+        self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int
+    ) -> Chunk:
+        """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+        target = int(carry.step) + steps
+        pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
+        cures = list(_CURES)
+        while pieces[-1].status != OK and cures:
+            stuck = pieces[-1].carry
+            cure = cures.pop(0)
+            t = t0 + float(stuck.step) * h
+            if cure == "guess_restarts":
+                carry = self._restarted(stuck)
+            elif cure == "pivot_changes":
+                self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
+                carry = self._restarted(stuck)
+            else:
+                rescued = self._rescue.step(
+                    stuck.state, stuck.compensation, t, h, parameters, self._compensated
+                )
+                if rescued is None:
+                    break
+                state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
+                after = stuck._replace(state=state, compensation=compensation, step=stuck.step + 1)
+                carry = self._restarted(after)
+                pieces.append(_one_step_chunk(carry, save_every))
+            self._counts[cure] += 1
+            pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
+            if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
+                cures = list(_CURES)
+            elif cure == "rescued_steps":
+                cures = ["rescued_steps"]
+        return _joined(pieces)
+
+    def _restarted(self, carry: Carry) -> Carry:
+        """No history: the next step starts from the method's own guess."""
+        return self.first_carry(carry.state)._replace(compensation=carry.compensation, step=carry.step)
+
+    def _scales(self, carry: Carry, t: float, h: float, parameters) -> np.ndarray:
+        """1 / scale of every Newton unknown. The scale of a group of unknowns is its size, or the change that would
+        move a part of the new state (positions, momenta) by that part's own size, whichever is larger."""
+        step, functions = self.step, self.functions
+        if not step.unknowns:
+            return np.zeros(0)
+        inputs = {("t", 0): t, ("h", 0): h}
+        inputs |= {("state", k): float(value) for k, value in enumerate(carry.state)}
+        inputs |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
+        x = np.asarray(carry.history[0] if int(carry.known) else self._guess(inputs), dtype=np.float64)
+        group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
+        groups = np.unique(group_of)
+        own = np.array([np.max(np.abs(x[group_of == group])) for group in groups])
+        probes = np.where(own > 0, 1e-3 * own, 1e-3)
+        table = np.stack(
+            [x, *[np.where(group_of == g, x + p, x) for g, p in zip(groups, probes, strict=True)]]
+        )
+        summed = self._summed(inputs | {("x", j): table[:, k] for k, j in enumerate(step.unknowns)})
+        change = (
+            np.abs(summed[:, 1:] - summed[:, :1])
+            if summed.ndim == 2
+            else np.zeros((len(summed), len(groups)))
+        )
+        parts = np.split(np.arange(functions.n_summed), np.cumsum(functions.summed_blocks)[:-1])
+        reach = np.full(len(groups), np.inf)
+        for part in parts:
+            size = np.max(np.abs(np.asarray(carry.state, dtype=np.float64)[part]), initial=0.0)
+            moves = np.max(change[part], axis=0, initial=0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = np.where((size > 0) & (moves > 0), np.minimum(reach, probes * size / moves), reach)
+        scales = np.maximum(own, np.where(np.isfinite(reach), reach, 0.0))
+        scales = np.where(scales > 0, scales, 1.0)
+        return 1.0 / scales[np.searchsorted(groups, group_of)]
+
+    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+        dtype = self._dtype
+        state, compensation, history, contraction = (
+            np.array(part, dtype=dtype)
+            for part in (carry.state, carry.compensation, carry.history, carry.contraction)
+        )
+        n_saves = steps // save_every + 2
+        saved = np.empty((n_saves, self.functions.n_state), dtype=dtype)
+        iterations, worst = np.zeros(n_saves, np.int64), np.zeros(n_saves, np.int64)
+        counters = np.array([int(carry.known), int(carry.step), 0, OK], dtype=np.int64)
+        last = np.zeros(2, dtype=dtype)
+        numbers = [
+            np.array([t0, h], dtype=dtype), state, compensation, history, contraction,
+            np.array(parameters, dtype=dtype),
+            self._scales(carry, t0 + float(carry.step) * h, h, parameters).astype(dtype),
+            self._table, saved, last, counters, iterations, worst,
+        ]  # fmt: skip
+        self._compiled.function(*[array.ctypes.data for array in numbers], steps, save_every)
+        known, step, count, status = (int(c) for c in counters)
+        new = Carry(state, compensation, history, np.array(known), contraction, np.array(step))
+        return Chunk(new, saved[:count], iterations[: count + 1], worst[: count + 1], status, float(last[0]))
+
+
+def _one_step_chunk(carry: Carry, save_every: int) -> Chunk:
+    """A chunk of the one step that was rescued; its iterations are not counted."""
+    saved = carry.state[None] if int(carry.step) % save_every == 0 else carry.state[None][:0]
+    zeros = np.zeros(len(saved) + 1, np.int64)
+    return Chunk(carry, saved, zeros, zeros, OK, 0.0)
+
+
+def _joined(pieces: list[Chunk]) -> Chunk:
+    """Pieces in a row as one chunk; the last entry of each `iterations` belongs to the first of the next."""
+    saved = np.concatenate([p.saved for p in pieces])
+    iterations, worst = np.zeros(len(saved) + 1, np.int64), np.zeros(len(saved) + 1, np.int64)
+    first = 0
+    for piece in pieces:
+        rows = slice(first, first + len(piece.saved) + 1)
+        iterations[rows] += piece.iterations
+        worst[rows] = np.maximum(worst[rows], piece.worst)
+        first += len(piece.saved)
+    last = pieces[-1]
+    return Chunk(last.carry, saved, iterations[:-1], worst[:-1], last.status, last.residual)

@@ -1,0 +1,125 @@
+"""One step as a scalar program after elimination: what every native backend reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .contract import StepFunctions
+from .elimination import Levels, Reduced, reduce_step
+from .program import CONST, INPUT, Program, Values
+from .trace import trace, trace_with_jacobian
+
+SAMPLES = 7
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The operations of the inputs, by what they are."""
+
+    x: np.ndarray
+    t: np.ndarray
+    h: np.ndarray
+    state: np.ndarray
+    parameters: np.ndarray
+
+
+@dataclass
+class StepProgram:
+    """The reduced step: guess, Newton blocks, finish."""
+
+    functions: StepFunctions
+    program: Program
+    inputs: Inputs
+    reduced: Reduced
+    unknowns: list[int]  # those that Newton finds, block after block
+    guess: np.ndarray  # their starting values, operations of the state
+    finish: np.ndarray  # increments and new values of the state
+    values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
+
+    @property
+    def levels(self) -> Levels:
+        return self.reduced.levels()
+
+    def operations(self, nodes) -> int:
+        """How many operations (not inputs, not constants) the nodes need."""
+        return sum(self.program.op[k] not in (CONST, INPUT) for k in self.program.needed(nodes))
+
+    def statistics(self) -> dict:
+        """Sizes before and after elimination."""
+        updates = [node for block in self.reduced.blocks for node in block.update]
+        levels = self.levels
+        in_loop = [
+            k
+            for k in self.program.needed(updates)
+            if levels[k] >= 3 and self.program.op[k] not in (CONST, INPUT)
+        ]
+        return {
+            **self.reduced.statistics,
+            "operations_per_iteration": len(in_loop),
+            "operations_per_step": self.operations([*updates, *self.finish.tolist(), *self.guess.tolist()]),
+        }
+
+
+def build_step_program(
+    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0
+) -> StepProgram:
+    """Trace, differentiate, eliminate. The pivots suit the given state and states around it."""
+    program = Program()
+    inputs = Inputs(
+        x=program.inputs("x", functions.size),
+        t=np.array(program.input(("t", 0))),
+        h=np.array(program.input(("h", 0))),
+        state=program.inputs("state", functions.n_state),
+        parameters=program.inputs("parameter", functions.n_parameters),
+    )
+    rest = (inputs.t, inputs.h, inputs.state, inputs.parameters)
+    guess = trace(program, functions.guess, *rest)
+    residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
+    finish = trace(program, functions.finish, inputs.x, *rest)
+    samples = sampled_inputs(functions, program, guess, state, t, h, parameters, seed)
+    reduced = reduce_step(
+        program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations
+    )
+    unknowns = [j for block in reduced.blocks for j in block.unknowns]
+    return StepProgram(
+        functions=functions,
+        program=program,
+        inputs=inputs,
+        reduced=reduced,
+        unknowns=unknowns,
+        guess=guess[unknowns] if unknowns else np.zeros(0, np.int64),
+        finish=reduced.rewrite(finish),
+        values=reduced.rewrite(inputs.x),
+    )
+
+
+def sampled_inputs(functions, program, guess, state, t, h, parameters, seed: int) -> dict:
+    """Inputs at the actual start, at states near it, and at states that only share its magnitudes.
+
+    Pivots must be large on all of them: an entry that vanishes at the start by symmetry (a chain along an axis) or
+    only somewhere else is never divided by.
+    """
+    random = np.random.default_rng(seed)
+    plain = {("t", 0): t, ("h", 0): h}
+    plain |= {("state", k): float(value) for k, value in enumerate(state)}
+    plain |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
+    plain |= {("x", k): 0.0 for k in range(functions.size)}
+    x = Values(program, plain).array(guess)
+    samples: dict = {("t", 0): np.full(SAMPLES, t), ("h", 0): h}
+    samples |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
+    for kind, vector, lengths in (
+        ("state", np.asarray(state, dtype=np.float64), [functions.n_state]),
+        ("x", x, functions.blocks),
+    ):
+        first = 0
+        for length in lengths:
+            part = vector[first : first + length]
+            scale = np.max(np.abs(part), initial=0.0) or 1.0
+            near = part[:, None] + 0.1 * scale * random.standard_normal((length, SAMPLES - 4))
+            far = scale * random.standard_normal((length, 3))
+            table = np.concatenate([part[:, None], near, far], axis=1)
+            samples |= {(kind, first + k): table[k] for k in range(length)}
+            first += length
+    return samples
