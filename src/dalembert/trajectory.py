@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax.flatten_util import ravel_pytree
 
 from .errors import InputError, StepFailure
 from .formulation import Acceleration, mechanics_of
 from .method import Method
 from .problem import AbstractSystem, parameter_record, split_parameters
-from .stepping import Run, Status, integrate, is_traced, status_of_code
+from .stepping import OBSERVABLES, Run, Status, integrate, is_traced, multipliers, observe, status_of_code
 
 
 def simulate(
@@ -211,7 +212,7 @@ class Trajectory:
         if self._info["multiplier"] == "discrete":
             lam = self._arrays["raw_lam"]
         else:
-            lam = self._observe(functools.partial(_multiplier, rows))
+            lam = self._multipliers(rows)
         return lam if rows is None else self._minimum_norm(lam, rows)
 
     def _minimum_norm(self, lam, rows):
@@ -223,22 +224,28 @@ class Trajectory:
 
         return np.asarray(jax.jit(jax.vmap(full))(self.t, self.q, lam))
 
+    def _multipliers(self, rows):
+        system = self._require_system("multipliers")
+        states = (self.t, self.q, self.v, self.p)
+        if is_traced(states, system):
+            return jax.vmap(functools.partial(_multiplier, mechanics_of(system, rows)))(*states)
+        self._check_single_run()
+        return multipliers(system, rows, *states)
+
     @functools.cached_property
     def energy(self):
         """v . L_v - L, or H."""
-        return self._derived("energy", lambda m, t, q, v, p: m.energy(t, q, v, p))
+        return self._observe("energy")[:, 0]
 
     @functools.cached_property
     def constraint(self):
         """max |g| of the holonomic constraints; zero if there are none."""
-        return self._derived(
-            "constraint", lambda m, t, q, v, p: jnp.max(jnp.abs(m.constraint(t, q)), initial=0.0)
-        )
+        return self._observe("constraint")[:, 0]
 
     @functools.cached_property
     def hidden(self):
         """max |g_q v + g_t|."""
-        return self._derived("hidden", lambda m, t, q, v, p: jnp.max(jnp.abs(m.hidden(t, q, v)), initial=0.0))
+        return self._observe("hidden")[:, 0]
 
     @functools.cached_property
     def invariants(self) -> dict[str, Any]:
@@ -248,21 +255,30 @@ class Trajectory:
         }
         if stored or self.system is None or not self.system.provides("invariants"):
             return stored
-        return dict(self._observe(lambda m, t, q, v, p: m.system.invariants(t, q, p)))
+        flat = self._observe("invariants")
+        scalar, vector = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct(self.q.shape[1:], jnp.float64)
+        shapes = jax.eval_shape(self.system.invariants, scalar, vector, vector)
+        result, first = {}, 0
+        for name in sorted(shapes):  # the order in which JAX flattens a dict
+            size = int(np.prod(shapes[name].shape, dtype=int))
+            result[name] = flat[:, first : first + size].reshape((len(flat), *shapes[name].shape))
+            first += size
+        return result
 
-    def _derived(self, name: str, function):
-        return self._arrays[name] if name in self._arrays else self._observe(function)
+    def _observe(self, name: str):
+        """One of the named observables for all saved states, (N, ...)."""
+        if name in self._arrays:
+            return self._arrays[name][:, None]
+        system = self._require_system("derived quantities")
+        states = (self.t, self.q, self.v, self.p)
+        if is_traced(states, system):
+            return jax.vmap(functools.partial(OBSERVABLES[name], mechanics_of(system)))(*states)
+        self._check_single_run()
+        return observe(system, name, *states)
 
-    def _observe(self, function):
-        """A function of one state over all saved states."""
-        mechanics = mechanics_of(self._require_system("derived quantities"))
+    def _check_single_run(self) -> None:
         if np.ndim(self.q) != 2:
             raise batch_error(self, "ask one of them, or use jax.vmap(lambda run: run.energy)(run)")
-        mapped = jax.vmap(lambda t, q, v, p: function(mechanics, t, q, v, p))
-        states = (self.t, self.q, self.v, self.p)
-        if is_traced(states, self.system):
-            return mapped(*states)
-        return jax.tree.map(np.asarray, jax.jit(mapped)(*map(jnp.asarray, states)))
 
     def _require_system(self, what: str) -> AbstractSystem:
         if self.system is None:
@@ -404,21 +420,16 @@ def load(path) -> Trajectory:
         ) from error
 
 
-def _multiplier(rows, mechanics, t, q, v, p):
-    """lam of the continuous equations: the linear system of `Mechanics.acceleration_residual`."""
-    mechanics = mechanics_of(mechanics.system, rows)
+def _multiplier(mechanics, t, q, v, p):
+    """lam of the continuous equations at one state, under JAX: the system of `Mechanics.acceleration_residual`."""
     m = mechanics.constraint(t, q).shape[0]
-    if m == 0:
-        return jnp.zeros(0)
     zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(m))
-    flat_zero, unravel = jax.flatten_util.ravel_pytree(zero)
+    flat_zero, unravel = ravel_pytree(zero)
 
     def residual(x):
-        parts = mechanics.acceleration_residual(unravel(x), t, q, v, p)
-        return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
+        return ravel_pytree(mechanics.acceleration_residual(unravel(x), t, q, v, p))[0]
 
-    value, matrix = residual(flat_zero), jax.jacfwd(residual)(flat_zero)
-    return jnp.linalg.solve(matrix, -value)[2 * len(q) :]
+    return jnp.linalg.solve(jax.jacfwd(residual)(flat_zero), -residual(flat_zero))[2 * len(q) :]
 
 
 @functools.cache

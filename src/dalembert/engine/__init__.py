@@ -3,6 +3,7 @@
 from .choice import choose_engine
 from .contract import OK, STATUS, Carry, Chunk, StepFunctions
 from .evaluate import Function, find_root, solve_linear
+from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Carry",
     "Chunk",
     "Function",
+    "RowFunction",
+    "RowSolver",
     "StepFunctions",
     "XlaRun",
     "choose_engine",

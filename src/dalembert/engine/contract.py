@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 #: Newton stops when the update that would follow is predicted below this, relative to the block of unknowns.
-TOLERANCE = 1e-15
+TOLERANCE = 2e-16
 MAX_ITERATIONS = 25
 #: Starting values are extrapolated through at most this many previous solutions.
 HISTORY = 5

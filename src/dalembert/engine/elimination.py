@@ -82,7 +82,7 @@ class Levels:
                 known.append(AT_COMPILATION)
             elif op == INPUT:
                 kind, index = program.value[k]
-                run_level = ONCE_A_RUN if kind in ("parameter", "h") else ONCE_A_STEP
+                run_level = ONCE_A_RUN if kind.startswith("parameter") or kind == "h" else ONCE_A_STEP
                 known.append(FIRST_BLOCK + int(self._block_of[index]) if kind == "x" else run_level)
             elif op == LINEAR:
                 known.append(max((known[a] for a in program.value[k].values()), default=AT_COMPILATION))
@@ -129,7 +129,7 @@ def reduce_step(
     values = Values(program, samples)
     scaling = Scaling.of(values, jacobian, n)
 
-    pairs, definitions = substitution_pairs(program, x, residual, jacobian, values, scaling)
+    pairs, definitions, growth = substitution_pairs(program, x, residual, jacobian, values, scaling)
     resolved = _resolve(program, x, definitions)
     rows_left = sorted(set(range(n)) - {i for i, _ in pairs})
     unknowns_left = sorted(set(range(n)) - {j for _, j in pairs})
@@ -147,7 +147,6 @@ def reduce_step(
     block_of = np.zeros(n, dtype=np.int64)
     solved: dict[int, int] = {}
     blocks: list[Block] = []
-    growth: list[int] = []
     for index, (equations, unknowns) in enumerate(components):
         system = [{j: matrix[i][j] for j in unknowns if j in matrix[i]} for i in equations]
         right_side = [right[i] for i in equations]
@@ -210,8 +209,9 @@ def _largest(value) -> float:
 def substitution_pairs(
     program: Program, x: np.ndarray, residual: np.ndarray, jacobian: list[dict[int, int]], values: Values,
     scaling: Scaling,
-) -> tuple[list[tuple[int, int]], dict[int, int]]:  # fmt: skip
-    """Pairs (equation, unknown) of the first pass in order, and the definition of each unknown by the others.
+) -> tuple[list[tuple[int, int]], dict[int, int], list[int]]:  # fmt: skip
+    """Pairs (equation, unknown) of the first pass in order, the definition of each unknown by the others, and the
+    multipliers to be watched.
 
     Every equation is split as sum_j c_j x_j + rest, with the c_j independent of all unknowns. Taking the pair (i, j)
     subtracts multiples of equation i from the others that hold x_j linearly. An unknown in `rest` that is itself
@@ -243,6 +243,8 @@ def substitution_pairs(
         for j, node in linear[i].items():
             own = sizes.size(i, node)
             late = not np.all(own >= SUBSTITUTION_THRESHOLD * column_size[j])
+            if constant[node] > ONCE_A_RUN and not _steady(values[node]):
+                continue
             if late and (constant[node] > ONCE_A_RUN or not np.all(own >= LAST_THRESHOLD * column_size[j])):
                 continue
             if np.all(own > 0):
@@ -266,6 +268,7 @@ def substitution_pairs(
     taken: set[int] = set()
     pairs: list[tuple[int, int]] = []
     definitions: dict[int, int] = {}
+    growth: list[int] = []
     while queue:
         late, level, cost, i, j, node = heapq.heappop(queue)
         if i in taken or linear[i].get(j) != node:
@@ -288,6 +291,8 @@ def substitution_pairs(
         holders[j].discard(i)
         for other in sorted(holders[j]):
             factor = program.mul(linear[other].pop(j), inverse)
+            if level > ONCE_A_RUN:
+                growth.append(factor)
             for k, coefficient in linear[i].items():
                 new = program.sub(linear[other].get(k, program.zero), program.mul(factor, coefficient))
                 _set(linear[other], holders, other, k, new, program.zero)
@@ -298,7 +303,18 @@ def substitution_pairs(
                 holders[k].discard(other)
             propose(other)
         holders[j].clear()
-    return pairs, definitions
+    return pairs, definitions, growth
+
+
+def _steady(value) -> bool:
+    """Of one sign and one magnitude on all samples: a coefficient that may be divided by at every step."""
+    value = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    value = value[np.isfinite(value)]
+    return bool(value.size and (np.all(value > 0) or np.all(value < 0)) and _ratio(np.abs(value)) > 0.1)
+
+
+def _ratio(sizes: np.ndarray) -> float:
+    return float(sizes.min() / sizes.max())
 
 
 def _set(row: dict, holders: list[set[int]], i: int, j: int, node: int, zero: int) -> None:

@@ -3,7 +3,7 @@
 One function `run`, everything mutable behind pointers:
 
     numbers: time = (t0, h), state, compensation, history, contraction, parameters, weights (1 / scale of each Newton
-             unknown), table (extrapolation), saved, last (update of the last iteration, growth)
+             unknown, and the growth that is too much), table (extrapolation), saved, last (update of the last iteration, growth)
     integers: counters = (known, step, saved count, status), iterations, worst
 
 An operation is computed once a run, once a step, or in the Newton loop of its block, whichever its inputs allow.
@@ -25,8 +25,8 @@ from .llvm_arithmetic import Arithmetic, Writer
 from .program import CONST, INPUT
 from .step_program import StepProgram
 
-#: multipliers of the elimination above this mean that the pivots no longer suit the state
-GROWTH_LIMIT = 1e7
+#: kappa follows a larger measurement at once and a smaller one slowly
+KAPPA_MEMORY = 0.9
 _POINTERS = (
     *(
         "time",
@@ -194,7 +194,6 @@ class StepEmitter:
         kind, truth, constant = arithmetic.number, arithmetic.truth, arithmetic.constant
         next_label = f"newton{b + 1}"
         w.label(f"newton{b}")
-        kappa_start = w.load("%contraction", b)
         w.put(f"store i64 0, ptr {self.count}")
         w.put(f"store {kind} {constant(0.0)}, ptr {self.before}")
         alive = w.new(f"load {truth}, ptr {self.alive}")
@@ -228,7 +227,7 @@ class StepEmitter:
         ratio = w.binary("div", w.larger(d, constant(1e-16)), w.binary("mul", before, before))
         at_noise = w.compare("olt", d, constant(1e-13))
         smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
-        measured = w.choose(at_noise, smaller, ratio)
+        measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
         second = w.compare("ogt", before, constant(0.0))
         kappa = w.choose(w.logic("and", w.logic("and", second, measurable), active), measured, kappa)
         w.store(kappa, "%contraction", b)
@@ -259,10 +258,6 @@ class StepEmitter:
         w.put(
             f"store {truth} {w.logic('and', w.new(f'load {truth}, ptr {self.alive}'), keep)}, ptr {self.alive}"
         )
-        # a kappa that was not measured for long is trusted less and less, so that it is measured again
-        kappa_end = w.load("%contraction", b)
-        same = w.compare("oeq", kappa_end, kappa_start)
-        w.store(w.choose(same, w.binary("mul", kappa_end, constant(1.02)), kappa_end), "%contraction", b)
         for j in block.unknowns:
             self.fixed[index_of[j]] = w.new(f"load {kind}, ptr {self.x[j]}")
         self._compute(self.stable.get(FIRST_BLOCK + b, []), self.fixed)
@@ -306,7 +301,7 @@ class StepEmitter:
         finite = w.compare("oeq", probe, constant(0.0))
         alive = w.new(f"load {truth}, ptr {self.alive}")
         growth = w.new(f"load {kind}, ptr {self.growth}")
-        calm = w.compare("olt", growth, constant(GROWTH_LIMIT))
+        calm = w.compare("ole", growth, w.load("%weights", len(step.unknowns)))
         good = w.logic("and", w.logic("and", alive, finite), calm)
         w.put(f"store {truth} {good}, ptr {self.alive}")
         last = w.new(f"load {kind}, ptr {self.update}")

@@ -24,6 +24,8 @@ CHUNK_OPERATIONS = 40_000_000
 QUICK_COMPILATION = 6_000
 
 
+#: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
+GROWTH_LIMIT = 1e6
 #: what is tried after a failed step, in this order, by the name under which it is reported
 _CURES = ("guess_restarts", "pivot_changes", "rescued_steps")
 
@@ -68,6 +70,8 @@ class NativeRun:
         self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
         self._guess = Evaluator(self.step.program, self.step.guess)
         self._summed = Evaluator(self.step.program, self.step.finish[: self.functions.n_summed])
+        watched = [node for block in self.step.reduced.blocks for node in block.growth] + self.step.reduced.growth
+        self._growth = Evaluator(self.step.program, np.array(watched, dtype=np.int64))
         self._table = extrapolation_weights().astype(self._dtype)
 
     @property
@@ -130,15 +134,17 @@ class NativeRun:
         return self.first_carry(carry.state)._replace(compensation=carry.compensation, step=carry.step)
 
     def _scales(self, carry: Carry, t: float, h: float, parameters) -> np.ndarray:
-        """1 / scale of every Newton unknown. The scale of a group of unknowns is its size, or the change that would
+        """1 / scale of every Newton unknown, and the size of a multiplier that is too much. The scale of a group of unknowns is its size, or the change that would
         move a part of the new state (positions, momenta) by that part's own size, whichever is larger."""
         step, functions = self.step, self.functions
-        if not step.unknowns:
-            return np.zeros(0)
         inputs = {("t", 0): t, ("h", 0): h}
         inputs |= {("state", k): float(value) for k, value in enumerate(carry.state)}
         inputs |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
         x = np.asarray(carry.history[0] if int(carry.known) else self._guess(inputs), dtype=np.float64)
+        growth = self._growth(inputs | {("x", j): x[k] for k, j in enumerate(step.unknowns)})
+        limit = GROWTH_LIMIT * max(1.0, np.max(np.abs(growth[np.isfinite(growth)]), initial=0.0))
+        if not step.unknowns:
+            return np.array([limit])
         group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
         groups = np.unique(group_of)
         own = np.array([np.max(np.abs(x[group_of == group])) for group in groups])
@@ -161,7 +167,7 @@ class NativeRun:
                 reach = np.where((size > 0) & (moves > 0), np.minimum(reach, probes * size / moves), reach)
         scales = np.maximum(own, np.where(np.isfinite(reach), reach, 0.0))
         scales = np.where(scales > 0, scales, 1.0)
-        return 1.0 / scales[np.searchsorted(groups, group_of)]
+        return np.append(1.0 / scales[np.searchsorted(groups, group_of)], limit)
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         dtype = self._dtype

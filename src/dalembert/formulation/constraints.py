@@ -23,7 +23,7 @@ class Holonomic(eqx.Module):
         if not self.system.provides("holonomic"):
             return jnp.zeros((0,))
         g = jnp.atleast_1d(self.system.holonomic(t, q))
-        return g if self.rows is None else jnp.stack([g[row] for row in self.rows])
+        return g if self.rows is None else jnp.concatenate([g[row : row + 1] for row in self.rows])
 
     def hidden(self, t, q, v):
         """g_q v + g_t, the time derivative of g along the motion."""

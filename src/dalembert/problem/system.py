@@ -20,6 +20,8 @@ import numpy as np
 from ..errors import InputError, ModelError
 
 OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants")
+#: Plain attributes of every system; a subclass may make fields of them.
+PLAIN_ATTRIBUTES = ("restitution", "friction", "bars")
 #: Functions that say how to draw a system; no method asks for them.
 PICTURE_PARTS = ("points",)
 
@@ -142,9 +144,9 @@ def system(
     namespace: dict[str, Any] = {
         key: _as_method(key, function, tuple(parts)) for key, function in functions.items()
     }
-    namespace["__annotations__"] = {
-        key: (float if _is_number(value) else Any) for key, value in parts.items()
-    }
+    # attributes that a base class has already count as fields with a default, which must come last
+    ordered = sorted(parts, key=lambda key: key in PLAIN_ATTRIBUTES)
+    namespace["__annotations__"] = {key: (float if _is_number(parts[key]) else Any) for key in ordered}
     base = System if lagrangian is not None else HamiltonianSystem
     return type(base)(name, (base,), namespace)(**parts)
 

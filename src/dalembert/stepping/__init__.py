@@ -1,10 +1,12 @@
 """Time. The only loop over steps."""
 
 from .consistent import ConsistentStart, consistent, is_traced
+from .family import OBSERVABLES, flat_parameters, multipliers, observe
 from .simulate import Run, Status, integrate, status_of_code
-from .step import Layout, assemble, check_fit, flat_parameters
+from .step import Layout, assemble, check_fit
 
 __all__ = [
+    "OBSERVABLES",
     "ConsistentStart",
     "Layout",
     "Run",
@@ -15,5 +17,7 @@ __all__ = [
     "flat_parameters",
     "integrate",
     "is_traced",
+    "multipliers",
+    "observe",
     "status_of_code",
 ]

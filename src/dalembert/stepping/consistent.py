@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import nonlinear
-from ..engine import Function, find_root
+from ..engine import find_root
 from ..errors import InconsistentStart, InputError, ModelError
-from ..formulation import Acceleration, Mechanics, mechanics_of
+from ..formulation import mechanics_of
 from ..problem import AbstractSystem, HamiltonianSystem, State, prepared
+from .family import equation, traced_equation
 from .model_check import check_regular, constraint_jacobian, independent_rows, layout_of
 from .step import Layout
 
@@ -133,61 +134,19 @@ def _vector(name: str, value):
     return array
 
 
-# -- the equations, shared by both ways ------------------------------------------------------------------------
-
-
-def _position_equations(mechanics: Mechanics):
-    def residual(x, t, q0, v, p, n):
-        q, pi, mu = x[:n], x[n : 2 * n], x[2 * n :]
-        return jnp.concatenate(
-            [
-                mechanics.mass_residual(q - q0, pi, t, q0, v, p),
-                pi + mechanics.constraint_force(t, q, mu),
-                mechanics.constraint(t, q),
-            ]
-        )
-
-    return residual
-
-
-def _velocity_equations(mechanics: Mechanics):
-    def residual(x, t, q, p0, n):
-        v, p, nu = x[:n], x[n : 2 * n], x[2 * n :]
-        return jnp.concatenate(
-            [
-                mechanics.legendre(t, q, v, p),
-                p - p0 + mechanics.constraint_force(t, q, nu),
-                mechanics.hidden(t, q, v),
-            ]
-        )
-
-    return residual
-
-
-def _acceleration_equations(mechanics: Mechanics):
-    def residual(x, t, q, v, p, n):
-        parts = mechanics.acceleration_residual(Acceleration(x[:n], x[n : 2 * n], x[2 * n :]), t, q, v, p)
-        return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
-
-    return residual
-
-
 # -- numbers ---------------------------------------------------------------------------------------------------
 
 
 def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout) -> Start:
     name = type(system).__name__
     n, m = layout.n, layout.m
-    plain = mechanics_of(system)
-    v, p = velocity_and_momentum(system, plain, t, q, second, second_name)
+    v, p = velocity_and_momentum(system, t, q, second, second_name)
     check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
-    mechanics = mechanics_of(system, rows)
     layout = Layout(n, m if rows is None else len(rows), layout.k)
     if layout.m:
-        q, v, p = _on_manifold(name, mechanics, system, t, q, v, p, second_name, project)
-    bound = _bind_size(_acceleration_equations(mechanics), n)
-    x = find_root(Function(bound), np.zeros(2 * n + layout.m), t, q, v, p)
+        q, v, p = _on_manifold(name, rows, system, t, q, v, p, second_name, project)
+    x = find_root(equation(system, "acceleration", rows), np.zeros(2 * n + layout.m), t, q, v, p)
     if x is None:
         raise ModelError(
             f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
@@ -197,18 +156,11 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     return Start(State(*(jnp.asarray(part) for part in state)), layout, rows)
 
 
-def _bind_size(residual, n: int):
-    return lambda x, *arguments: residual(x, *arguments, n)
-
-
-def velocity_and_momentum(system, mechanics: Mechanics, t, q, second, second_name):
+def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
     """Both v and p from the one given; p = L_v is explicit, the inverse is a Newton solve."""
     explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
     zero = np.zeros_like(second)
-    if second_name == "v0":
-        function = Function(lambda p, t, q, v: mechanics.legendre(t, q, v, p))
-    else:
-        function = Function(lambda v, t, q, p: mechanics.legendre(t, q, v, p))
+    function = equation(system, "legendre by p" if second_name == "v0" else "legendre by v")
     if explicit:
         sign = 1.0  # legendre is (wanted) - (function of the given)
         other = -sign * function(zero, t, q, second)[0]
@@ -228,7 +180,7 @@ def velocity_and_momentum(system, mechanics: Mechanics, t, q, second, second_nam
     return (second, other) if second_name == "v0" else (other, second)
 
 
-def _on_manifold(name, mechanics: Mechanics, system, t, q, v, p, second_name, project):
+def _on_manifold(name, rows, system, t, q, v, p, second_name, project):
     n = len(q)
     value, jacobian = constraint_jacobian(system, t, q)
     lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
@@ -236,10 +188,9 @@ def _on_manifold(name, mechanics: Mechanics, system, t, q, v, p, second_name, pr
     if np.max(distance) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
         if not project:
             raise _inconsistent(name, "position", "g(t0, q0)", value, distance, "q0")
-        m = mechanics.constraint(jnp.asarray(t), jnp.asarray(q)).shape[0]
+        m = len(value) if rows is None else len(rows)
         guess = np.concatenate([q, np.zeros(n), np.zeros(m)])
-        function = Function(_bind_size(_position_equations(mechanics), n))
-        x = find_root(function, guess, t, q, v, p)
+        x = find_root(equation(system, "position", rows), guess, t, q, v, p)
         if x is None:
             raise InconsistentStart(
                 f"{name}: q0 cannot be projected onto the holonomic constraints (largest defect "
@@ -253,15 +204,14 @@ def _on_manifold(name, mechanics: Mechanics, system, t, q, v, p, second_name, pr
                 f"{name}: the holonomic constraints contradict each other: where the independent ones hold, "
                 f"holonomic[{worst}] = {left[worst]:.6g}, expected 0."
             )
-        v, p = velocity_and_momentum(system, mechanics, t, q, v if second_name == "v0" else p, second_name)
-    hidden = Function(lambda v, t, q: mechanics_of(system).hidden(t, q, v))(v, t, q)[0]
+        v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
+    hidden = equation(system, "hidden")(v, t, q)[0]
     speed = np.abs(hidden) / lengths
     if np.max(speed) > START_TOLERANCE * max(1.0, np.max(np.abs(v))):
         if not project:
             raise _inconsistent(name, "velocity", "g_q v + g_t", hidden, speed, second_name)
-        m = len(hidden) if mechanics.holonomic.rows is None else len(mechanics.holonomic.rows)
-        function = Function(_bind_size(_velocity_equations(mechanics), n))
-        x = find_root(function, np.concatenate([v, p, np.zeros(m)]), t, q, p)
+        m = len(hidden) if rows is None else len(rows)
+        x = find_root(equation(system, "velocity", rows), np.concatenate([v, p, np.zeros(m)]), t, q, p)
         if x is None:
             raise InconsistentStart(f"{name}: {second_name} cannot be projected onto the hidden constraints.")
         v, p = x[:n], x[n : 2 * n]
@@ -296,10 +246,9 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
     v, p = other_of(q, second)
     if m and project:
         guess = jnp.concatenate([q, jnp.zeros(n + m)])
-        q = _traced_root(_bind_size(_position_equations(mechanics), n), guess, t, q, v, p)[:n]
+        q = _traced_root(traced_equation(system, "position"), guess, t, q, v, p)[:n]
         v, p = other_of(q, second)
-        x = _traced_root(
-            _bind_size(_velocity_equations(mechanics), n), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p
+        x = _traced_root(traced_equation(system, "velocity"), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p
         )
         v, p = x[:n], x[n : 2 * n]
     elif m:
@@ -309,7 +258,7 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
         q = eqx.error_if(
             q, bad, f"{type(system).__name__}: the start violates a holonomic constraint; pass project=True."
         )
-    x = _traced_root(_bind_size(_acceleration_equations(mechanics), n), jnp.zeros(2 * n + m), t, q, v, p)
+    x = _traced_root(traced_equation(system, "acceleration"), jnp.zeros(2 * n + m), t, q, v, p)
     return Start(State(q=q, p=p, v=v, lam=x[2 * n :], psi=jnp.zeros(layout.k)), layout, None)
 
 

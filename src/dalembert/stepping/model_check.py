@@ -11,10 +11,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 
-from ..engine import Function, solve_linear
+from ..engine import solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
-from ..formulation import mechanics_of
 from ..problem import AbstractSystem, HamiltonianSystem
+from .family import Family, equation, for_family
 from .step import Layout
 
 #: A singular value below this, relative to the largest, counts as zero.
@@ -25,6 +25,30 @@ DENSE_ROWS = 400
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
+        return _layout(system, n)
+    return _family_layout(Family(system), n, _Unkeyed(system))
+
+
+@for_family()
+def _family_layout(family: Family, n: int, system: _Unkeyed) -> Layout:
+    return _layout(system.value, n)
+
+
+class _Unkeyed:
+    """A value that takes no part in a key: the family already says all that matters."""
+
+    def __init__(self, value) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Unkeyed)
+
+
+def _layout(system: AbstractSystem, n: int) -> Layout:
     name = type(system).__name__
     t, q = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((n,), jnp.float64)
     if isinstance(system, HamiltonianSystem):
@@ -100,12 +124,11 @@ def _rows(label: str, found) -> int:
 
 def check_regular(system: AbstractSystem, t, q, v, p) -> None:
     """Refuse a Lagrangian whose mass matrix L_vv (or a Hamiltonian whose H_pp) is singular at the start."""
-    mechanics = mechanics_of(system)
     is_hamiltonian = isinstance(system, HamiltonianSystem)
     if is_hamiltonian:
-        _, matrix = Function(lambda p, t, q, v: -mechanics.legendre(t, q, v, p))(p, t, q, v)
+        _, matrix = equation(system, "legendre by p")(p, t, q, v)
     else:
-        _, matrix = Function(lambda v, t, q, p: -mechanics.legendre(t, q, v, p))(v, t, q, p)
+        _, matrix = equation(system, "legendre by v")(v, t, q, p)
     what = "H_pp of the Hamiltonian" if is_hamiltonian else "the mass matrix L_vv"
     name = type(system).__name__
     if not np.all(np.isfinite(matrix.data)):
@@ -135,8 +158,7 @@ def check_regular(system: AbstractSystem, t, q, v, p) -> None:
 
 def constraint_jacobian(system: AbstractSystem, t, q) -> tuple[np.ndarray, sparse.csr_matrix]:
     """g and g_q at one point."""
-    mechanics = mechanics_of(system)
-    return Function(lambda q, t: mechanics.constraint(t, q))(q, t)
+    return equation(system, "constraint")(q, t)
 
 
 def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int, ...] | None:

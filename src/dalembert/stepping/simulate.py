@@ -21,7 +21,8 @@ from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .consistent import Start, is_traced, prepare_start
-from .step import Layout, assemble, check_fit, flat_parameters
+from .family import flat_parameters
+from .step import Layout, assemble, check_fit
 
 #: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
 CHUNK_NUMBERS = 4_000_000

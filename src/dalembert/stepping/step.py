@@ -6,10 +6,8 @@ them, so that a message can say which one is at fault.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +17,8 @@ from ..engine import StepFunctions
 from ..errors import MethodDoesNotFit
 from ..formulation import mechanics_of
 from ..method import Method, Step
-from ..problem import AbstractSystem, State, split_parameters
+from ..problem import AbstractSystem, State
+from .family import Family, for_family
 
 
 @dataclass(frozen=True)
@@ -59,52 +58,21 @@ def check_fit(system: AbstractSystem, method: Method) -> None:
         )
 
 
-def flat_parameters(system: AbstractSystem):
-    """The parameters of a system as one vector of floats."""
-    return ravel_pytree(split_parameters(system)[0])[0].astype(jnp.float64)
-
-
 def assemble(
     system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None
 ) -> StepFunctions:
     """The step functions; assembled once for all systems that differ only in parameter values."""
-    parameters, structure = split_parameters(system)
-    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), jnp.float64), parameters)
-    try:
-        return _assemble(_Hashed(shapes), _Hashed(structure), method, layout, rows)
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        return _assemble.__wrapped__(_Hashed(shapes), _Hashed(structure), method, layout, rows)
+    return _assemble(Family(system), method, layout, rows)
 
 
-class _Hashed:
-    """A pytree as a dictionary key: equal when structure and static leaves are equal."""
-
-    def __init__(self, tree) -> None:
-        self.tree = tree
-        self._leaves, self._definition = jax.tree.flatten(tree)
-        self._leaves = [leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf for leaf in self._leaves]
-
-    def __hash__(self) -> int:
-        return hash((self._definition, tuple(self._leaves)))
-
-    def __eq__(self, other) -> bool:
-        return self._definition == other._definition and self._leaves == other._leaves
-
-
-@functools.lru_cache(maxsize=256)
-def _assemble(shapes: _Hashed, structure: _Hashed, method: Method, layout: Layout, rows) -> StepFunctions:
-    templates = jax.tree.map(lambda s: np.zeros(s.shape), shapes.tree)
-    flat_template, unravel = ravel_pytree(templates)
-
+@for_family(maxsize=256)
+def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunctions:
     def step_at(t, h, state, parameters) -> Step:
-        system = eqx.combine(unravel(parameters), structure.tree)
-        return Step(mechanics_of(system, rows), t, h, layout.unflatten(state))
+        return Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
 
     state = jax.ShapeDtypeStruct((layout.n_state,), jnp.float64)
     scalar = jax.ShapeDtypeStruct((), jnp.float64)
-    vector = jax.ShapeDtypeStruct((len(flat_template),), jnp.float64)
+    vector = jax.ShapeDtypeStruct((family.size,), jnp.float64)
     x_shape = jax.eval_shape(lambda *a: method.guess(step_at(*a)), scalar, scalar, state, vector)
     x_zero = jax.tree.map(lambda s: np.zeros(s.shape), x_shape)
     unravel_x = ravel_pytree(x_zero)[1]
@@ -129,7 +97,7 @@ def _assemble(shapes: _Hashed, structure: _Hashed, method: Method, layout: Layou
         blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
         n_state=layout.n_state,
         summed_blocks=(layout.n, layout.n),
-        n_parameters=len(flat_template),
+        n_parameters=family.size,
     )
 
 

@@ -1,0 +1,114 @@
+"""The program: its commands, and what happens to errors.
+
+A mistake of the user's is one line on standard error: status 2 for input that cannot be used, 1 for a run or
+a check that failed. `--traceback` before the command shows where in the library it was noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import DalembertError, InputError, ModelError
+from .checking import check_command
+from .converging import converge_command
+from .demo import demo_command
+from .listing import list_command
+from .simulating import simulate_command
+
+OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+#: The base of the errors that the option parser raises, wherever the installed release of typer keeps them.
+_ParserError: Any = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="dalembert",
+    help="Simulate constrained mechanical systems and keep their structure.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(list_command)
+app.command("simulate")(simulate_command)
+app.command("check")(check_command)
+app.command("converge")(converge_command)
+app.command("demo")(demo_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dalembert {version('dalembert')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _program(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+) -> None:
+    _settings["traceback"] = traceback
+
+
+_settings = {"traceback": False}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console entry."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    _settings["traceback"] = False
+    try:
+        arguments = sys.argv[1:] if arguments is None else arguments
+        status = app(arguments or ["--help"], standalone_mode=False, prog_name="dalembert") or OK
+        if status == INTERRUPTED:  # which typer makes of Ctrl-C, without a word
+            return _complain("interrupted.", INTERRUPTED)
+        return status
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted.", INTERRUPTED)
+    except BrokenPipeError:  # the reader, `head` for example, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        if _settings["traceback"]:
+            raise
+        return _complain(*_verdict(error))
+
+
+def _verdict(error: Exception) -> tuple[str, int]:
+    """What to say, and the exit status."""
+    if isinstance(error, _ParserError):
+        message = _ParserError.format_message(error)
+        return f"{message.rstrip('.')}. Try --help.", WRONG_INPUT
+    if isinstance(error, InputError | ModelError):
+        return _as_options(str(error)), WRONG_INPUT
+    if isinstance(error, DalembertError):
+        return str(error), FAILED
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}: {error.filename}", FAILED
+    return f"unexpected {type(error).__name__}: {error} (dalembert --traceback ... shows where)", FAILED
+
+
+def _as_options(message: str) -> str:
+    """The library's advice in the words of the command line."""
+    message = message.replace("pass project=True", "add --project").replace(
+        'pass redundant="allow"', "add --redundant allow"
+    )
+    return message.replace(
+        ", or see how far it would move with da.consistent(...)", "; `dalembert check` says how far"
+    )
+
+
+def _complain(message: str, status: int) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return status

@@ -1,0 +1,247 @@
+"""`dalembert check`: is the model well formed, the start consistent, and what does a short run keep?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..engine import StepFunctions
+from ..errors import DalembertError, InconsistentStart, InputError, ModelError, RedundantConstraints
+from ..formulation import Mechanics, mechanics_of
+from ..method import CATALOGUE, Method, method_named
+from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
+from ..stepping import Layout, assemble, check_fit, consistent
+from ..stepping.consistent import START_TOLERANCE, velocity_and_momentum
+from ..stepping.model_check import DENSE_ROWS, check_regular, constraint_jacobian, independent_rows, layout_of
+from ..trajectory import Trajectory, simulate
+from . import show
+from .models import Launch, launch_from, system_from
+from .simulating import P0, Q0, T0, V0, MethodName, Parameters, StepSize, System, invariant_changes
+
+SHORT_RUN = 200  # steps
+#: A change below this, relative to the size of the quantity, is roundoff.
+KEPT = 1e-11
+
+
+class CheckError(DalembertError):
+    """The check found something that keeps the model from running."""
+
+
+@dataclass
+class Report:
+    """Tables to print, and the problems found."""
+
+    tables: list[tuple[str, list[show.Row]]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def check_command(
+    system: System,
+    method: MethodName = "",
+    h: StepSize = None,
+    t0: T0 = 0.0,
+    q0: Q0 = None,
+    v0: V0 = None,
+    p0: P0 = None,
+    param: Parameters = None,
+) -> None:
+    """Check a model: shapes, rank, degrees of freedom, start, inertia, and what a short run keeps.
+
+    Exit status 1 if something keeps it from running.
+    """
+    chosen = method_named(method) if method else None
+    model = prepared(system_from(system, param or []))
+    report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen)
+    console = show.console()
+    for title, rows in report.tables:
+        console.print(show.facts(title, rows))
+        console.print()
+    if report.problems:
+        count = len(report.problems)
+        raise CheckError(f"{count} problem{'s' if count > 1 else ''} found: " + " ".join(report.problems))
+    console.print("No problems found.")
+
+
+def examine(system: AbstractSystem, launch: Launch, method: Method | None) -> Report:
+    """Everything that can be said about a model at a start, from shapes to a short run."""
+    report = Report()
+    n = len(launch.q0)
+    second_name, second = ("v0", launch.v0) if launch.v0 is not None else ("p0", launch.p0)
+    assert second is not None  # a launch has one of them
+    if second.shape != launch.q0.shape:
+        raise InputError(f"{second_name} must have the shape of q0, ({n},), got {second.shape}.")
+    layout = layout_of(system, n)
+    mechanics = mechanics_of(system)
+    t, q = launch.t0, launch.q0
+    v, p = velocity_and_momentum(system, t, q, second, second_name)
+    report.tables.append((type(system).__name__, _model_rows(system, mechanics, layout, t, q, v)))
+    report.tables.append(("Inertia", _inertia_rows(system, t, q, v, p, report)))
+    rows = None
+    if layout.m:
+        rows = _constraint_rows(system, mechanics, layout, launch, v, report)
+    if not report.problems:
+        _short_run(system, launch, layout, rows, method, report)
+    return report
+
+
+def _model_rows(system, mechanics: Mechanics, layout: Layout, t, q, v) -> list[show.Row]:
+    is_hamiltonian = isinstance(system, HamiltonianSystem)
+    parameters = ", ".join(f"{name}={value}" for name, value in parameter_record(system).items())
+    later = t + 0.37
+    moves = layout.m and not np.allclose(
+        mechanics.constraint(jnp.asarray(t), q), mechanics.constraint(later, q)
+    )
+    return [
+        ("given by", "a Hamiltonian H(t, q, p)" if is_hamiltonian else "a Lagrangian L(t, q, v)"),
+        ("parameters", parameters or "none"),
+        ("further parts", ", ".join(system.parts) or "none"),
+        ("coordinates", str(layout.n)),
+        ("holonomic constraints", f"{layout.m}{', depending on time' if moves else ''}"),
+        *([("nonholonomic constraints", str(layout.k))] if layout.k else []),
+        *([("degrees of freedom", str(layout.n - layout.k))] if not layout.m else []),
+        ("start", f"t = {t:g}, q = {show.vector(q)}, v = {show.vector(v)}"),
+    ]
+
+
+def _inertia_rows(system, t, q, v, p, report: Report) -> list[show.Row]:
+    is_hamiltonian = isinstance(system, HamiltonianSystem)
+    name = "H_pp" if is_hamiltonian else "mass matrix L_vv"
+    try:
+        check_regular(system, t, q, v, p)
+    except ModelError as error:
+        report.problems.append(str(error))
+        return [(name, "singular")]
+    if len(q) > DENSE_ROWS:
+        return [(name, "regular")]
+    time, place = jnp.asarray(t), jnp.asarray(q)
+    if is_hamiltonian:
+        matrix = jax.hessian(lambda p: system.hamiltonian(time, place, p))(jnp.asarray(p))
+    else:
+        matrix = jax.hessian(lambda v: system.lagrangian(time, place, v))(jnp.asarray(v))  # pyright: ignore
+    eigenvalues = np.linalg.eigvalsh(np.asarray(matrix))
+    sign = "positive definite" if eigenvalues[0] > 0 else "not positive definite"
+    return [(name, f"regular, {sign}, condition number {show.number(np.linalg.cond(matrix))}")]
+
+
+def _constraint_rows(system, mechanics, layout: Layout, launch: Launch, v, report: Report):
+    """Rank and consistency; returns the independent rows, or None if all are."""
+    t, q = launch.t0, launch.q0
+    _, jacobian = constraint_jacobian(system, t, q)
+    allowed = independent_rows(system, t, q, "allow")
+    rank = layout.m if allowed is None else len(allowed)
+    rows = [
+        ("Jacobian g_q", f"{layout.m} x {layout.n}, {jacobian.nnz} non-zeros"),
+        ("rank", f"{rank} of {layout.m}"),
+        ("degrees of freedom", str(layout.n - rank)),
+    ]
+    if allowed is not None:
+        try:
+            independent_rows(system, t, q, "refuse")
+        except RedundantConstraints as error:
+            report.problems.append(str(error))
+    position = np.abs(np.asarray(mechanics.constraint(jnp.asarray(t), jnp.asarray(q))))
+    velocity = np.abs(np.asarray(mechanics.hidden(jnp.asarray(t), jnp.asarray(q), jnp.asarray(v))))
+    for level, symbol, defect in (("position", "g", position), ("velocity", "g_q v + g_t", velocity)):
+        worst = int(np.argmax(defect))
+        rows.append(
+            (f"at {level} level", f"max |{symbol}| = {show.small(defect[worst])} (holonomic[{worst}])")
+        )
+    lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
+    size = START_TOLERANCE * max(1.0, float(np.max(np.abs(q))), float(np.max(np.abs(v))))
+    consistent_start = np.max(np.maximum(position, velocity) / np.maximum(lengths, 1e-300)) <= size
+    if consistent_start:
+        rows.append(("start", "consistent"))
+    elif allowed is None:
+        rows.append(("start", _distance(system, launch)))
+        report.problems.append("the start is inconsistent: correct it, or run with --project.")
+    report.tables.append(("Constraints", rows))
+    return allowed
+
+
+def _distance(system: AbstractSystem, launch: Launch) -> str:
+    try:
+        moved = consistent(system, launch.q0, launch.v0, launch.t0, p0=launch.p0)
+    except InconsistentStart as error:
+        return f"inconsistent, and no projection onto the constraints was found ({error})"
+    second = "v" if launch.v0 is not None else "p"
+    return (
+        f"inconsistent; --project would move q by {show.small(moved.moved_q)} to {show.vector(moved.q)}, "
+        f"{second} by {show.small(moved.moved_v)}"
+    )
+
+
+def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | None, report: Report) -> None:
+    chosen = method if method is not None else _fitting(system)
+    if chosen is None:
+        report.tables.append(("Short run", [("method", "none in the catalogue treats this system yet")]))
+        return
+    check_fit(system, chosen)
+    functions = assemble(system, chosen, layout, rows)
+    runs = []
+    for refinement in (1, 2):
+        h = launch.h / refinement
+        end = launch.t0 + SHORT_RUN * launch.h
+        run = simulate(
+            system, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, end), h, on_failure="return"
+        )
+        if not run.status:
+            report.problems.append(f"a short run with {chosen.name} did not end well: {run.status.message}")
+            return
+        runs.append(run)
+    span = f"{SHORT_RUN} steps of h = {launch.h:g}, and again with half of it"
+    report.tables.append((f"What {chosen.name} keeps over {span}", _kept_rows(*runs)))
+    if method is not None:
+        report.tables.append((f"One step of {chosen.name}", engine_summary(functions, runs[0])))
+
+
+def _fitting(system: AbstractSystem) -> Method | None:
+    for entry in CATALOGUE.values():
+        if all(part in entry.method.handles or part == "tangent" for part in system.parts):
+            return entry.method
+    return None
+
+
+def _kept_rows(coarse: Trajectory, fine: Trajectory) -> list[show.Row]:
+    rows = []
+    changes = [{"energy": float(np.ptp(run.energy))} | invariant_changes(run) for run in (coarse, fine)]
+    sizes = {"energy": float(np.max(np.abs(coarse.energy)))}
+    sizes |= {name: float(np.max(np.abs(values), initial=0.0)) for name, values in coarse.invariants.items()}
+    for name, change in changes[0].items():
+        rows.append(
+            (name, f"changes by {show.small(change)}: {_judge(change, changes[1][name], sizes[name])}")
+        )
+    if np.shape(coarse.lam)[1]:
+        rows.append(("max |g|", show.small(np.max(coarse.constraint))))
+        rows.append(("max |g_q v + g_t|", show.small(np.max(coarse.hidden))))
+    return rows
+
+
+def _judge(change: float, finer: float, size: float) -> str:
+    """Kept to roundoff, kept up to the error of the method (it falls with h), or not kept."""
+    if change <= KEPT * max(1.0, size):
+        return "kept to roundoff"
+    if finer > 0 and change / finer > 1.6:
+        return f"kept up to the error of the method, order {np.log2(change / finer):.1f}"
+    return "not kept"
+
+
+def engine_summary(functions: StepFunctions, run: Trajectory) -> list[show.Row]:
+    """What one step costs: unknowns and equations of the method, and what the engine made of them."""
+    return [
+        ("unknowns", f"{len(functions.unknowns)}: {_grouped(functions.unknowns)}"),
+        ("equations", f"{len(functions.equations)}: {_grouped(functions.equations)}"),
+        ("engine", str(run.stats["engine"])),
+        ("Newton iterations", f"{run.stats['newton_iterations'] / max(1, run.stats['steps']):.2f} a step"),
+    ]
+
+
+def _grouped(names: tuple[str, ...]) -> str:
+    """V0[0], V0[1], L0[0] as V0 (2), L0 (1)."""
+    counts: dict[str, int] = {}
+    for name in names:
+        group = name.rpartition("[")[0] or name
+        counts[group] = counts.get(group, 0) + 1
+    return ", ".join(f"{group} ({count})" for group, count in counts.items())

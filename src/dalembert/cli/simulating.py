@@ -1,0 +1,134 @@
+"""`dalembert simulate`: run a system, print what was kept, write files and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ..errors import StepFailure
+from ..method import method_named
+from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
+from ..trajectory import Trajectory, simulate
+from . import show
+from .models import launch_from, system_from
+
+SYSTEM_HELP = (
+    "A name of the gallery (see `dalembert list`), or path/to/model.py:Class. "
+    "A model file is a Python program: it is executed with your rights. Run only files you trust."
+)
+System = Annotated[str, typer.Argument(metavar="NAME|FILE.py:CLASS", help=SYSTEM_HELP)]
+MethodName = Annotated[str, typer.Option("--method", "-m", help="The method; see `dalembert list`.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the system; repeatable."),
+]
+Q0 = Annotated[str | None, typer.Option("--q0", metavar="X,Y,...", help="The position at the start.")]
+V0 = Annotated[str | None, typer.Option("--v0", metavar="X,Y,...", help="The velocity at the start.")]
+P0 = Annotated[
+    str | None, typer.Option("--p0", metavar="X,Y,...", help="The momentum, instead of the velocity.")
+]
+T0 = Annotated[float, typer.Option("--t0", help="The time at the start.")]
+TEnd = Annotated[float | None, typer.Option("--t-end", help="The time at the end.")]
+StepSize = Annotated[float | None, typer.Option("--h", help="The step size; it must divide the interval.")]
+Project = Annotated[
+    bool, typer.Option("--project", help="Move inconsistent starting values onto the constraints.")
+]
+Redundant = Annotated[str, typer.Option("--redundant", help="Dependent constraints: refuse or allow.")]
+Engine = Annotated[str, typer.Option("--engine", help="auto, native or xla.")]
+
+
+def simulate_command(
+    system: System,
+    method: MethodName = "rattle",
+    h: StepSize = None,
+    t_end: TEnd = None,
+    t0: T0 = 0.0,
+    q0: Q0 = None,
+    v0: V0 = None,
+    p0: P0 = None,
+    param: Parameters = None,
+    save_every: Annotated[int, typer.Option("--save-every", help="Keep every k-th state.")] = 1,
+    project: Project = False,
+    redundant: Redundant = "refuse",
+    engine: Engine = "auto",
+    out: Annotated[Path | None, typer.Option("--out", help="Save the run to a netCDF file (.nc).")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")
+    ] = None,
+    film_path: Annotated[
+        Path | None, typer.Option("--animate", help="Save a film (.gif, or .mp4 with ffmpeg).")
+    ] = None,
+    progress: Annotated[bool, typer.Option("--progress", help="Show a progress bar.")] = False,
+) -> None:
+    """Simulate a system and say what was kept.
+
+    A failed step gives exit status 1; what was computed up to there is printed and saved all the same.
+    """
+    chosen = method_named(method)
+    model = system_from(system, param or [])
+    launch = launch_from(model, q0, v0, p0, t0, t_end, h)
+    check_targets(out, plot_path, film_path)
+    run = simulate(
+        model, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, launch.t_end), launch.h,
+        save_every=save_every, on_failure="return", progress=progress, project=project,
+        redundant=redundant, engine=engine,
+    )  # fmt: skip
+    console = show.console()
+    console.print(show.facts(f"{type(model).__name__} with {chosen.name}", summary_rows(run)))
+    if out is not None:
+        console.print(f"run      {run.save(out)}", soft_wrap=True)
+    if plot_path is not None:
+        plot(run, plot_path)
+        console.print(f"figure   {plot_path}", soft_wrap=True)
+    if film_path is not None:
+        console.print(f"film     {animate(run, film_path)}", soft_wrap=True)
+    if not run.status:
+        raise StepFailure(run.status.message, run)
+
+
+def check_targets(out: Path | None, figure: Path | None, film: Path | None) -> None:
+    """Refuse a file that cannot be written before the work is done, not after it."""
+    for path, types, what in (
+        (out, (".nc",), "a run"),
+        (figure, FIGURE_TYPES, "a figure"),
+        (film, FILM_TYPES, "a film"),
+    ):
+        if path is not None:
+            checked_target(path, types, what)
+
+
+def summary_rows(run: Trajectory) -> list[show.Row]:
+    """The numbers by which a run is judged."""
+    stats, t = run.stats, np.asarray(run.t)
+    seconds = float(stats["wall_seconds"])
+    speed = f"{stats['steps'] / seconds:,.0f} steps/s" if seconds > 0 and stats["steps"] else "-"
+    energy = np.asarray(run.energy)
+    rows = [
+        ("ended", str(run.status) if run.status else f"stopped after {run.status.step:,} steps"),
+        ("interval", f"t = {t[0]:g} to {t[-1]:g}, h = {run.provenance['h']:g}"),
+        ("steps", f"{stats['steps']:,} ({len(t):,} states saved)"),
+        ("engine", f"{stats['engine']}, compiled in {stats['compile_seconds']:.2f} s"),
+        ("speed", f"{speed} ({seconds:.3g} s)"),
+        ("Newton iterations", f"{stats['newton_iterations'] / max(1, stats['steps']):.2f} a step"),
+        (
+            "energy",
+            f"E(0) = {energy[0]:.6g}, max |E - E(0)| = {show.small(np.max(np.abs(energy - energy[0])))}",
+        ),
+    ]
+    if np.shape(run.lam)[1]:
+        rows.append(("max |g|", show.small(np.max(run.constraint))))
+        rows.append(("max |g_q v + g_t|", show.small(np.max(run.hidden))))
+    rows += [(f"drift of {name}", show.small(change)) for name, change in invariant_changes(run).items()]
+    return rows
+
+
+def invariant_changes(run: Trajectory) -> dict[str, float]:
+    """The largest change of each of the system's invariants over the run."""
+    changes = {}
+    for name, values in run.invariants.items():
+        values = np.asarray(values)
+        changes[name] = float(np.max(np.abs(values - values[:1]), initial=0.0))
+    return changes

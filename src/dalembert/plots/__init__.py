@@ -1,0 +1,22 @@
+"""Figures one would print, and films: every function takes a run and, to save it, a path.
+
+`plot` and `animate` have the signature of methods; the package attaches them to `Trajectory`.
+"""
+
+from .figures import plot, plot_constraints, plot_convergence, plot_energy, plot_path, plot_phase
+from .film import FILM_TYPES, animate
+from .style import FIGURE_TYPES, checked_target, write_atomically
+
+__all__ = [
+    "FIGURE_TYPES",
+    "FILM_TYPES",
+    "animate",
+    "checked_target",
+    "plot",
+    "plot_constraints",
+    "plot_convergence",
+    "plot_energy",
+    "plot_path",
+    "plot_phase",
+    "write_atomically",
+]

@@ -1,0 +1,234 @@
+"""The figures: an overview of a run, and its panels one by one.
+
+Every function returns a matplotlib figure. With a `path` it is also saved (.png, .pdf, .svg, .jpg) and does
+not appear in pyplot; without one it is a figure of pyplot, shown by `plt.show()` or by the notebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..trajectory import check_single
+from .geometry import Geometry, geometry_of
+from .series import (
+    FEW_STATES,
+    MOST_NAMED,
+    draw_constraints,
+    draw_coordinates,
+    draw_energy,
+    draw_invariants,
+    draw_multipliers,
+    family_colors,
+    legend_above,
+)
+from .style import FIGURE_TYPES, GREY, PALETTE, checked_target, new_figure, save_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: A path is drawn with at most this many states.
+PATH_STATES = 20_000
+
+
+def plot(run, path=None, *, dimension: int | None = None) -> Figure:
+    """An overview: path, phase portrait, energy error, constraint residuals, multipliers, invariants.
+
+    Args:
+        run: a `Trajectory`.
+        path: where to save the figure, if at all.
+        dimension: 2 or 3, to say how coordinates form points where the system does not.
+    """
+    return _figure(run, path, 12.0, 7.4, lambda figure: _draw_overview(figure, run, dimension))
+
+
+def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
+    """The path of every point in the plane or in space, with the first and the last configuration.
+
+    Coordinates that are not points are drawn over time.
+    """
+    geometry = geometry_of(run, dimension) if np.ndim(run.q) == 2 else None
+    size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
+    return _figure(
+        run, path, *size, lambda figure: _draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry)
+    )
+
+
+def plot_phase(run, path=None, *, coordinates: Sequence[int] | None = None) -> Figure:
+    """The phase portrait: momentum against position, of the first three coordinates or of those given."""
+    return _figure(run, path, 6.0, 5.0, lambda figure: _draw_phase(figure.add_subplot(), run, coordinates))
+
+
+def plot_energy(run, path=None) -> Figure:
+    """The energy error over time."""
+    return _figure(run, path, 6.4, 3.8, lambda figure: draw_energy(figure.add_subplot(), run))
+
+
+def plot_constraints(run, path=None) -> Figure:
+    """The residuals of the constraints at position and velocity level over time, on a logarithmic axis."""
+    if np.ndim(run.q) == 2 and np.shape(run.lam)[-1] == 0:
+        raise InputError("this run has no holonomic constraints to plot.")
+    return _figure(run, path, 6.4, 3.8, lambda figure: draw_constraints(figure.add_subplot(), run))
+
+
+def plot_convergence(
+    h,
+    errors: dict,
+    path=None,
+    *,
+    order: float | None = None,
+    labels: tuple[str, str] = ("$h$", "error at the end"),
+) -> Figure:
+    """Errors against step sizes in double logarithmic axes, with a line of slope `order`.
+
+    Args:
+        h: step sizes.
+        errors: named errors, one per step size.
+        path: where to save the figure, if at all.
+        order: the order that is claimed.
+        labels: of the two axes.
+    """
+    _check_target(path)
+    h = np.asarray(h, dtype=float)
+    with style():
+        figure = new_figure(6.0, 4.6, path)
+        axes = figure.add_subplot()
+        largest = 0.0
+        for k, (label, values) in enumerate(errors.items()):
+            values = np.asarray(values, dtype=float)
+            good = np.isfinite(values) & (values > 0)
+            largest = max(largest, float(np.max(values[good], initial=0.0)))
+            axes.plot(
+                h[good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label
+            )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        if order is not None and largest > 0:
+            axes.plot(h, 2.5 * largest * (h / h.max()) ** order, "--", color=GREY, label=f"order {order:g}")
+        shown = h if len(h) <= 6 else h[:: (len(h) + 5) // 6]
+        axes.set_xticks(shown, [f"{value:.3g}" for value in shown])
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        if len(errors) > 4:  # names beside the axes: above them they would need more room than the curves
+            figure.set_size_inches(8.4, 4.6)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        else:
+            legend_above(axes, columns=5)
+        save_figure(figure, path)
+    return figure
+
+
+# -- drawing -------------------------------------------------------------------------------------------------
+
+
+def _check_target(path) -> None:
+    if path is not None:
+        checked_target(path, FIGURE_TYPES, "a figure")  # before the work, not after it
+
+
+def _figure(run, path, width: float, height: float, draw) -> Figure:
+    check_single(run, "plot")
+    _check_target(path)
+    with style():
+        figure = new_figure(width, height, path)
+        draw(figure)
+        if not run.status:
+            figure.suptitle(f"stopped at $t$ = {float(run.t[-1]):.4g}", color=PALETTE[1])
+        save_figure(figure, path)
+    return figure
+
+
+def _draw_overview(figure, run, dimension: int | None) -> None:
+    panels = [draw_energy]
+    if np.asarray(run.lam).shape[1]:
+        panels += [draw_constraints, draw_multipliers]
+    if run.invariants:
+        panels.append(draw_invariants)
+    geometry = geometry_of(run, dimension)
+    figure.set_size_inches(12.0, {1: 5.0, 2: 6.4, 3: 8.0}.get(len(panels), 9.6))
+    figure.get_layout_engine().set(wspace=0.06)
+    grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.15))
+    left = grid[0].subgridspec(2, 1, height_ratios=(1.35, 1.0) if geometry is not None else (1.0, 1.0))
+    right = grid[1].subgridspec(len(panels), 1)
+    _draw_path(figure, left[0], run, geometry)
+    _draw_phase(figure.add_subplot(left[1]), run, None)
+    axes = None
+    for k, draw in enumerate(panels):
+        axes = figure.add_subplot(right[k], sharex=axes)
+        draw(axes, run)
+        if k < len(panels) - 1:
+            axes.tick_params(labelbottom=False)
+            axes.set_xlabel("")
+
+
+def _draw_path(figure, where, run, geometry: Geometry | None) -> None:
+    if geometry is None:
+        draw_coordinates(figure.add_subplot(where), run)
+        return
+    spatial = geometry.dimension == 3
+    axes = figure.add_subplot(where, projection="3d" if spatial else None)
+    frame_axes(axes, geometry)
+    stride = max(1, len(run.t) // PATH_STATES)
+    many = geometry.count > MOST_NAMED
+    for k, color in enumerate(family_colors(geometry.count)):
+        axes.plot(*geometry.points[::stride, k].T, color=color, linewidth=0.6 if many else 1.0, alpha=0.8)
+    for frame, face, name in ((0, "white", "start"), (len(run.t) - 1, "black", "end")):
+        width = 0.9 if face == "white" else 1.8
+        for ends in geometry.bar_ends(frame):
+            axes.plot(*ends.T, color=GREY if face == "white" else "black", linewidth=width, zorder=4)
+        size = 3.5 if many else 6
+        axes.plot(
+            *geometry.points[frame].T, "o", markerfacecolor=face, markeredgecolor="black", markersize=size,
+            zorder=5, label=name,
+        )  # fmt: skip
+    legend_above(axes, height=0.9 if spatial else 1.0)
+
+
+def frame_axes(axes, geometry: Geometry, zoom: float = 1.0) -> None:
+    """Limits that hold all points at all times, equal scales, labels."""
+    limits = geometry.limits()
+    axes.set_xlim(*limits[0])
+    axes.set_ylim(*limits[1])
+    axes.set_xlabel(geometry.labels[0])
+    axes.set_ylabel(geometry.labels[1])
+    if geometry.dimension == 3:
+        axes.set_zlim(*limits[2])
+        axes.set_zlabel(geometry.labels[2])
+        axes.set_box_aspect(np.ptp(limits, axis=1), zoom=zoom)
+        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+            axis.set_major_locator(_few_ticks())
+            axis.pane.set_facecolor("white")
+        axes.tick_params(pad=1)
+    else:
+        axes.set_aspect("equal")
+        axes.xaxis.set_major_locator(_few_ticks(6))
+        axes.yaxis.set_major_locator(_few_ticks(6))
+
+
+def _few_ticks(count: int = 4):
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=count, steps=[1, 2, 5, 10])
+
+
+def _draw_phase(axes, run, coordinates: Sequence[int] | None) -> None:
+    n = run.q.shape[1]
+    chosen = list(range(min(3, n))) if coordinates is None else [int(k) for k in coordinates]
+    for k in chosen:
+        if not 0 <= k < n:
+            raise InputError(f"coordinates must lie between 0 and {n - 1}, got {k}.")
+    q, p = np.asarray(run.q), np.asarray(run.p)
+    stride = max(1, len(q) // PATH_STATES)
+    for k, color in zip(chosen, family_colors(len(chosen)), strict=True):
+        x, y = q[::stride, k], p[::stride, k]
+        marker = "o" if len(x) < FEW_STATES else None
+        axes.plot(x, y, color=color, linewidth=1.0, alpha=0.85, marker=marker, markersize=4, label=f"$i={k}$")
+    one = len(chosen) == 1
+    axes.set_xlabel(f"$q_{{{chosen[0]}}}$" if one else "$q_i$")
+    axes.set_ylabel(f"$p_{{{chosen[0]}}}$" if one else "$p_i$")
+    if not one:
+        legend_above(axes, columns=4)

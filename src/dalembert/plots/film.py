@@ -1,0 +1,259 @@
+"""Films of planar and spatial point systems: gif by pillow, mp4 by ffmpeg where it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+from ..errors import InputError
+from ..trajectory import check_single
+from .figures import frame_axes
+from .geometry import Geometry, geometry_of
+from .series import MOST_NAMED, family_colors
+from .style import GREY, checked_target, new_figure, style, write_atomically
+
+FILM_TYPES = (".gif", ".mp4")
+#: Seconds a film lasts if nothing else is asked for: as long as the motion, within these bounds.
+SHORTEST, LONGEST = 2.0, 12.0
+#: Browsers play a gif with less than 20 ms a frame slower, not faster.
+MOST_GIF_FRAMES = 50
+TRAIL_PIECES = 60
+
+
+def animate(
+    run,
+    path,
+    fps: float = 30,
+    *,
+    seconds: float | None = None,
+    trail: float | None = None,
+    dimension: int | None = None,
+    bars=None,
+    pixels: int = 600,
+) -> pathlib.Path:
+    """Write a film of the moving points, with a fading trail, and return its path.
+
+    Args:
+        run: a `Trajectory`.
+        path: a name ending in .gif, or in .mp4 if ffmpeg is installed.
+        fps: frames a second.
+        seconds: how long the film lasts; as long as the motion by default, but 2 to 12 s.
+        trail: how much time of the motion the trail shows; an eighth by default, at most 1.5 s of the film.
+        dimension: 2 or 3: consecutive coordinates that make a point, where the system defines no `points`.
+        bars: pairs of point numbers to be joined, or "chain"; the system's own by default.
+        pixels: the width of the picture.
+    """
+    check_single(run, "animate")
+    target = checked_target(path, FILM_TYPES, "a film")
+    _check_numbers(fps, seconds, trail, pixels, target)
+    ffmpeg = _ffmpeg(target)
+    geometry = geometry_of(run, dimension, bars)
+    if geometry is None:
+        raise InputError(
+            f"cannot animate {run.q.shape[1]} coordinates: they do not divide into points. "
+            "Define points(t, q) in the system; run.plot() shows the coordinates over time."
+        )
+    t = np.asarray(run.t)
+    span = float(t[-1] - t[0])
+    if seconds is None:
+        seconds = min(max(span, SHORTEST), LONGEST)
+    if trail is None:
+        trail = min(span / 8, 1.5 * span / seconds)
+    frames = max(1, round(seconds * fps)) if span > 0 else 1
+    times = np.linspace(t[0], t[-1], frames)
+    with style():
+        pictures = _pictures(run, geometry, times, times[0], trail, pixels)
+        if ffmpeg is None:
+            sample = next(_pictures(run, geometry, times[-1:], times[0], trail, pixels))
+            return write_atomically(target, lambda part: _write_gif(part, pictures, sample, fps))
+        return write_atomically(target, lambda part: _write_mp4(part, pictures, fps, ffmpeg))
+
+
+def _check_numbers(fps, seconds, trail, pixels, target: pathlib.Path) -> None:
+    for name, value in (("fps", fps), ("seconds", seconds), ("pixels", pixels)):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} must be a positive number, got {value!r}.")
+    if trail is not None and not (np.isfinite(trail) and trail >= 0):
+        raise InputError(f"trail must be zero or a positive number, got {trail!r}.")
+    if target.suffix.lower() == ".gif" and fps > MOST_GIF_FRAMES:
+        raise InputError(f"a gif holds at most {MOST_GIF_FRAMES} frames a second, got fps={fps!r}.")
+    if not 64 <= pixels <= 4096:
+        raise InputError(f"pixels must lie between 64 and 4096, got {pixels!r}.")
+
+
+def _ffmpeg(target: pathlib.Path) -> str | None:
+    """The program that writes an mp4, or None for a gif."""
+    if target.suffix.lower() == ".gif":
+        return None
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise InputError(
+            f"cannot write {target}: ffmpeg is not installed. Save the film as {target.with_suffix('.gif')} "
+            "instead, or install ffmpeg."
+        )
+    return program
+
+
+# -- pictures ------------------------------------------------------------------------------------------------
+
+
+def _at(run, geometry: Geometry, times: np.ndarray) -> np.ndarray:
+    """The points at any times: interpolated with the velocity where points are coordinates, else linearly."""
+    t = np.asarray(run.t)
+    if len(t) == 1:
+        return np.repeat(geometry.points, len(times), axis=0)
+    if geometry.points.size == np.asarray(run.q).size and np.shares_memory(
+        geometry.points, np.asarray(run.q)
+    ):
+        return CubicHermiteSpline(t, run.q, run.v)(times).reshape(len(times), *geometry.points.shape[1:])
+    flat = geometry.points.reshape(len(t), -1)
+    right = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
+    weight = ((times - t[right - 1]) / (t[right] - t[right - 1]))[:, None]
+    values = (1 - weight) * flat[right - 1] + weight * flat[right]
+    return values.reshape(len(times), *geometry.points.shape[1:])
+
+
+def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) -> Iterator[np.ndarray]:
+    """The frames, (height, width, 3); what does not move is drawn once; trails reach back to `begin`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    spatial = geometry.dimension == 3
+    sides = np.ptp(geometry.limits(), axis=1)
+    height = pixels * (0.9 if spatial else float(np.clip(sides[1] / sides[0] + 0.12, 0.5, 1.3)))
+    dpi = pixels / 6.0
+    # video codecs want even numbers
+    figure = new_figure(2 * round(pixels / 2) / dpi, 2 * round(height / 2) / dpi, "off screen")
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_subplot(projection="3d" if spatial else None)
+    frame_axes(axes, geometry, zoom=0.9)
+    moving = _Moving(axes, geometry)
+    label = axes.set_title("$t$ = 0", loc="left", fontsize=16)
+    artists = [*moving.artists, label]
+    for artist in artists:
+        artist.set_animated(True)
+    canvas.draw()
+    background = canvas.copy_from_bbox(figure.bbox)
+    digits = _digits(times)
+    for time in times:
+        pieces = np.linspace(max(begin, time - trail), time, TRAIL_PIECES + 1)
+        moving.update(_at(run, geometry, pieces), geometry)
+        label.set_text(f"$t$ = {time:.{digits}f}")
+        canvas.restore_region(background)
+        for artist in artists:
+            figure.draw_artist(artist)
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def _digits(times: np.ndarray) -> int:
+    """Decimals that tell one frame from the next, at least one."""
+    if len(times) < 2:
+        return 2
+    return int(np.clip(np.ceil(-np.log10(times[1] - times[0])), 1, 9))
+
+
+class _Moving:
+    """The artists that change from frame to frame: trails, bars, points."""
+
+    def __init__(self, axes, geometry: Geometry) -> None:
+        from matplotlib.collections import LineCollection
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        collection = Line3DCollection if geometry.dimension == 3 else LineCollection
+        colors = family_colors(geometry.count)
+        # with many points only the last one leaves a trail
+        trailing = range(geometry.count) if geometry.count <= MOST_NAMED else [geometry.count - 1]
+        fading = np.linspace(0.0, 0.75, TRAIL_PIECES) ** 1.5
+        empty = np.zeros((TRAIL_PIECES, 2, geometry.dimension))
+        self._trails = {}
+        for k in trailing:
+            lines = collection(list(empty), linewidths=2.0, zorder=3)
+            lines.set_color([(*_rgb(colors[k]), alpha) for alpha in fading])
+            self._trails[k] = axes.add_collection(lines)
+        nothing = [[0.0]] * geometry.dimension
+        self._bars = [axes.plot(*nothing, color="#30363B", linewidth=2.2, zorder=4)[0] for _ in geometry.bars]
+        size = 9 if geometry.count <= MOST_NAMED else 5
+        self._dots = [
+            axes.plot(*nothing, "o", color=color, markeredgecolor="white", markersize=size, zorder=5)[0]
+            for color in colors
+        ]
+        at_origin = any(end is None for bar in geometry.bars for end in bar)
+        self._fixed = axes.plot(*nothing, "s", color=GREY, markersize=7, zorder=5) if at_origin else []
+
+    @property
+    def artists(self) -> list:
+        return [*self._trails.values(), *self._bars, *self._fixed, *self._dots]
+
+    def update(self, recent: np.ndarray, geometry: Geometry) -> None:
+        """`recent`: the points over the time of the trail, (pieces + 1, points, dimension)."""
+        for k, lines in self._trails.items():
+            lines.set_segments(np.stack([recent[:-1, k], recent[1:, k]], axis=1))
+            if geometry.dimension == 3:
+                lines.do_3d_projection()  # which the axes would do if all of them were drawn anew
+        now = Geometry(recent[-1:], geometry.bars, geometry.labels)
+        for line, ends in zip(self._bars, now.bar_ends(0), strict=True):
+            _place(line, ends)
+        for line, point in zip(self._dots, recent[-1], strict=True):
+            _place(line, point[None])
+
+
+def _place(line, places: np.ndarray) -> None:
+    if places.shape[1] == 3:
+        line.set_data_3d(*places.T)
+    else:
+        line.set_data(*places.T)
+
+
+def _rgb(color) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(color)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def _write_gif(part: pathlib.Path, pictures: Iterator[np.ndarray], sample: np.ndarray, fps: float) -> None:
+    from PIL import Image
+
+    # one palette for all frames, from a picture with everything in it: flat colours, no flicker, small files
+    palette = Image.fromarray(sample).quantize(colors=256, method=Image.Quantize.MEDIANCUT)
+    entries = np.array(palette.getpalette()).reshape(-1, 3)
+    entries[np.min(entries, axis=1) > 240] = 255  # white paper stays white
+    palette.putpalette(entries.ravel().tolist())
+    frames = (
+        Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
+    )
+    milliseconds = max(20, round(100 / fps) * 10)  # a gif counts in hundredths of a second
+    next(frames).save(
+        part, format="GIF", save_all=True, append_images=frames, duration=milliseconds, loop=0, optimize=False
+    )
+
+
+def _write_mp4(part: pathlib.Path, pictures: Iterator[np.ndarray], fps: float, ffmpeg: str) -> None:
+    first = next(pictures)
+    height, width = first.shape[:2]
+    command = [
+        ffmpeg, "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
+        "-r", f"{fps:g}", "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(part),
+    ]  # fmt: skip
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log)
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # its own message is in the log
+            for picture in itertools.chain([first], pictures):
+                process.stdin.write(picture.tobytes())
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        if process.wait() != 0:
+            log.seek(0)
+            reason = log.read().decode(errors="replace").strip().splitlines() or ["no message"]
+            raise InputError(f"ffmpeg could not write the film: {reason[-1]}")

@@ -1,0 +1,100 @@
+"""Where the points of a run are, and which of them are joined by bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InputError
+
+#: A bar from None starts at the origin.
+Bars = tuple[tuple[int | None, int | None], ...]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Points over time, (N, points, 2 or 3), and the bars between them."""
+
+    points: np.ndarray
+    bars: Bars
+    labels: tuple[str, ...]
+
+    @property
+    def dimension(self) -> int:
+        return self.points.shape[2]
+
+    @property
+    def count(self) -> int:
+        return self.points.shape[1]
+
+    def bar_ends(self, frame: int) -> np.ndarray:
+        """The bars of one state, (bars, 2, dimension)."""
+        places = np.concatenate([self.points[frame], np.zeros((1, self.dimension))])
+        ends = [[self.count if end is None else end for end in bar] for bar in self.bars]
+        return places[np.array(ends, dtype=int).reshape(-1, 2)]
+
+    def limits(self, margin: float = 0.06) -> np.ndarray:
+        """(dimension, 2): a box around all points at all times, the ends of the bars included."""
+        low, high = self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1))
+        if any(end is None for bar in self.bars for end in bar):
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        largest = float(np.max(high - low))
+        if largest == 0.0:
+            largest = max(1.0, float(np.max(np.abs(high))))
+        # a motion along a line still gets a box that one can look at
+        half = np.maximum((high - low) / 2, 0.2 * largest) + margin * largest
+        middle = (high + low) / 2
+        return np.stack([middle - half, middle + half], axis=1)
+
+
+def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None:
+    """The points of a run: the system's own, or consecutive pairs or triples of q; None if there are none.
+
+    Pairs are preferred where n is divisible by both; `dimension` decides otherwise.
+    """
+    if dimension not in (None, 2, 3):
+        raise InputError(f"dimension must be 2 or 3, got {dimension!r}.")
+    system, n = run.system, run.q.shape[1]
+    t, q = np.asarray(run.t), np.asarray(run.q)
+    drawn = system if system is not None and system.provides("points") else None
+    if bars is None:
+        bars = () if system is None or (drawn is not None and dimension is not None) else system.bars
+    if drawn is not None and dimension is None:
+        points = np.asarray(jax.jit(jax.vmap(drawn.points))(jnp.asarray(t), jnp.asarray(q)))
+        if points.ndim != 3 or points.shape[2] not in (2, 3):
+            raise InputError(
+                f"{type(drawn).__name__}.points(t, q) must return shape (points, 2) or (points, 3), "
+                f"got {points.shape[1:]}."
+            )
+        labels = ("$x$", "$y$", "$z$")[: points.shape[2]]
+    else:
+        if dimension is None:
+            dimension = next((d for d in (2, 3) if n % d == 0), None)
+        elif n % dimension:
+            raise InputError(
+                f"{n} coordinates are not points of dimension {dimension}: {n} / {dimension} is not whole."
+            )
+        if dimension is None:
+            return None
+        points = q.reshape(len(q), -1, dimension)
+        one = points.shape[1] == 1
+        labels = tuple(f"$q_{k}$" for k in range(dimension)) if one else ("$x$", "$y$", "$z$")[:dimension]
+    return Geometry(points, _checked_bars(bars, points.shape[1]), labels)
+
+
+def _checked_bars(bars, count: int) -> Bars:
+    if isinstance(bars, str):
+        if bars != "chain":
+            raise InputError(f'bars must be pairs of point numbers or "chain", got {bars!r}.')
+        return tuple((k - 1 if k else None, k) for k in range(count))
+    try:
+        pairs: Bars = tuple((a if a is None else int(a), b if b is None else int(b)) for a, b in bars)
+    except (TypeError, ValueError) as error:
+        raise InputError(f'bars must be pairs of point numbers or "chain", got {bars!r}.') from error
+    for end in (end for pair in pairs for end in pair):
+        if end is not None and not 0 <= end < count:
+            raise InputError(f"bars join point {end}, but there are only {count} points, 0 to {count - 1}.")
+    return pairs

@@ -1,0 +1,175 @@
+"""Curves over time on given axes: energy error, constraint residuals, multipliers, invariants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .style import GREY, PALETTE
+
+#: Residuals below this are drawn here, zeros among them: it lies below the roundoff of numbers of size one.
+FLOOR = 1e-17
+EPSILON = float(np.finfo(float).eps)
+#: More curves than this are drawn as one family without names.
+MOST_NAMED = 6
+#: A curve that turns more often than this is drawn as the band between its extremes in as many windows.
+MOST_TURNS = 300
+#: Fewer states than this are marked one by one.
+FEW_STATES = 25
+
+
+def curve(axes, t, y, color, label: str | None = None, linewidth: float = 1.4) -> None:
+    """A curve; few states get markers, and one that would fill the panel with ink becomes a band."""
+    t, y = np.asarray(t), np.asarray(y)
+    slopes = np.sign(np.diff(y))
+    if np.count_nonzero(slopes[1:] * slopes[:-1] < 0) > MOST_TURNS:
+        centres, low, high = windows(t, y)
+        axes.fill_between(centres, low, high, color=color, alpha=0.35, linewidth=0, label=label)
+        for edge in (low, high):
+            axes.plot(centres, edge, color=color, linewidth=0.8 * linewidth)
+        return
+    axes.plot(t, y, color=color, label=label, linewidth=linewidth, marker=_marker(t), markersize=4)
+
+
+def windows(
+    t: np.ndarray, y: np.ndarray, count: int = MOST_TURNS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, smallest and largest value of y in `count` windows; the first and last time stay."""
+    count = min(count, len(t))
+    edges = np.linspace(0, len(t), count + 1).astype(int)[:-1]
+    times = np.interp(np.linspace(0, len(t) - 1, count), np.arange(len(t)), t)
+    return times, np.minimum.reduceat(y, edges), np.maximum.reduceat(y, edges)
+
+
+def _marker(t) -> str | None:
+    return "o" if len(t) < FEW_STATES else None
+
+
+def time_axis(axes, run) -> None:
+    """The label, the limits, and a line where a failed run stopped."""
+    t = np.asarray(run.t)
+    axes.set_xlabel("$t$")
+    if len(t) > 1:
+        axes.set_xlim(t[0], t[-1])
+    if not run.status:
+        span = float(t[-1] - t[0]) or float(run.provenance["h"])
+        axes.set_xlim(t[0], t[-1] + 0.03 * span)
+        axes.axvline(t[-1], color=GREY, linestyle="--", linewidth=1.0)
+
+
+def legend_above(axes, columns: int = 3, height: float = 1.0) -> None:
+    """A legend between the axes and whatever is above: it never covers a curve."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        axes.legend(
+            handles, labels, loc="lower left", bbox_to_anchor=(0.0, height), ncols=min(columns, len(labels)),
+            borderaxespad=0.2, columnspacing=1.2, handletextpad=0.5,
+        )  # fmt: skip
+
+
+def scaled_label(axes, label: str) -> None:
+    """The label of the vertical axis, the power of ten in it and not in the corner of the legend."""
+    from matplotlib.ticker import FuncFormatter
+
+    largest = float(np.max(np.abs(axes.get_ylim())))
+    exponent = int(np.floor(np.log10(largest))) if largest > 0 else 0
+    if -2 <= exponent <= 3:
+        axes.set_ylabel(f"${label}$")
+        return
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda y, _: f"{y / 10.0**exponent:g}".replace("-", "\N{MINUS SIGN}"))
+    )
+    axes.set_ylabel(rf"${label}\quad[10^{{{exponent}}}]$")
+
+
+def draw_energy(axes, run) -> None:
+    """E(t) - E(0), with a scale not finer than the roundoff of E."""
+    energy = np.asarray(run.energy)
+    curve(axes, run.t, energy - energy[0], PALETTE[0])
+    roundoff = EPSILON * max(1e-300, float(np.max(np.abs(energy))))
+    low, high = axes.get_ylim()
+    if high - low < 8 * roundoff:
+        axes.set_ylim(-4 * roundoff, 4 * roundoff)
+    scaled_label(axes, "E(t) - E(0)")
+    time_axis(axes, run)
+
+
+def draw_constraints(axes, run) -> None:
+    """max|g| and max|g_q v + g_t| on a logarithmic axis."""
+    residuals = {r"$\max\,|g|$": run.constraint, r"$\max\,|g_q v + g_t|$": run.hidden}
+    draw_residuals(axes, run.t, residuals)
+    axes.set_ylabel("residual")
+    time_axis(axes, run)
+    legend_above(axes, columns=4)
+
+
+def draw_invariants(axes, run) -> None:
+    """The change of each of the system's own invariants, the largest component of those that are arrays."""
+    changes = {}
+    for name, values in list(run.invariants.items())[: len(PALETTE)]:
+        values = np.asarray(values).reshape(len(run.t), -1)
+        changes[name.replace("_", " ")] = np.max(np.abs(values - values[0]), axis=1, initial=0.0)
+    draw_residuals(axes, run.t, changes)
+    axes.set_ylabel("change")
+    time_axis(axes, run)
+    legend_above(axes, columns=2 if len(changes) > 2 else 3)
+
+
+def draw_residuals(axes, t, residuals: dict) -> None:
+    """What should be zero, on a logarithmic axis: every value a dot, the largest of each window a line.
+
+    Roundoff jumps between zero and a few units: the line shows what it does not exceed, the floor holds
+    the zeros.
+    """
+    t = np.asarray(t)
+    values = {label: np.abs(np.asarray(y, dtype=float)) for label, y in residuals.items()}
+    largest = max((float(np.max(y, initial=0.0)) for y in values.values()), default=0.0)
+    floor = FLOOR if largest == 0.0 or largest > FLOOR else largest * 1e-3
+    for k, (label, y) in enumerate(values.items()):
+        lifted, color = np.maximum(y, floor), PALETTE[k % len(PALETTE)]
+        stride = max(1, len(t) // 4000)
+        axes.plot(t[::stride], lifted[::stride], ".", color=color, markersize=2, alpha=0.35, rasterized=True)
+        times, _, high = windows(t, lifted, 120)
+        axes.plot(times, high, color=color, label=label, marker=_marker(t), markersize=4)
+    axes.set_yscale("log")
+    axes.axhline(EPSILON, color=GREY, linestyle=":", linewidth=1.2, label=r"$\varepsilon$")
+    bottom = min([float(np.min(np.maximum(y, floor))) for y in values.values()] or [floor])
+    axes.set_ylim(bottom / 2, max(20 * EPSILON, 5 * largest))
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.yaxis.set_major_locator(LogLocator(numticks=6))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def draw_multipliers(axes, run) -> None:
+    """The multipliers of the holonomic constraints."""
+    lam = np.asarray(run.lam)
+    _family(axes, run.t, lam, r"\lambda")
+    scaled_label(axes, r"\lambda" if lam.shape[1] == 1 else r"\lambda_i")
+    time_axis(axes, run)
+    legend_above(axes, columns=MOST_NAMED)
+
+
+def draw_coordinates(axes, run) -> None:
+    """q over time, for systems whose coordinates are not points."""
+    q = np.asarray(run.q)
+    _family(axes, run.t, q, "q")
+    scaled_label(axes, "q" if q.shape[1] == 1 else "q_i")
+    time_axis(axes, run)
+    legend_above(axes, columns=MOST_NAMED)
+
+
+def family_colors(count: int) -> list:
+    """Distinct colours for a few curves, an ordered map for many."""
+    if count <= MOST_NAMED:
+        return list(PALETTE[:count])
+    import matplotlib as mpl
+
+    return list(mpl.colormaps["viridis"](np.linspace(0.0, 0.85, count)))
+
+
+def _family(axes, t, values: np.ndarray, letter: str) -> None:
+    count = values.shape[1]
+    named = 1 < count <= MOST_NAMED
+    for k, color in enumerate(family_colors(count)):
+        label = f"${letter}_{{{k}}}$" if named else None
+        curve(axes, t, values[:, k], color, label, linewidth=1.4 if count <= MOST_NAMED else 0.9)

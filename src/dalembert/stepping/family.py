@@ -1,0 +1,174 @@
+"""Systems that differ only in parameter values share their traced equations: a family is traced once.
+
+`equation(system, "constraint")` is a function of numbers with a sparse Jacobian by its first argument; the traced
+program behind it is kept for the family, so that a second `simulate` costs no tracing at all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..engine import Function, RowFunction, RowSolver
+from ..formulation import Acceleration, Mechanics, mechanics_of
+from ..problem import AbstractSystem, split_parameters
+
+
+def flat_parameters(system: AbstractSystem):
+    """The parameters of a system as one vector of floats."""
+    leaves = jax.tree.leaves(split_parameters(system)[0])
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float64) for leaf in leaves])
+    return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in leaves] or [np.zeros(0)])
+
+
+class Family:
+    """All systems with one structure: a dictionary key, and a way back from a parameter vector to a system."""
+
+    def __init__(self, system: AbstractSystem) -> None:
+        parameters, self._structure = split_parameters(system)
+        self._shapes = jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), parameters)
+        leaves, definition = jax.tree.flatten(self._structure)
+        shape_leaves, shape_definition = jax.tree.flatten(self._shapes)
+        fixed = tuple(leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
+        self._key = (definition, fixed, shape_definition, tuple(leaf.shape for leaf in shape_leaves))
+        self.size = sum(leaf.size for leaf in shape_leaves)
+
+    def at(self, parameters) -> AbstractSystem:
+        """The member with these parameters."""
+        return eqx.combine(self._unravel(parameters), self._structure)
+
+    @functools.cached_property
+    def _unravel(self) -> Callable:
+        return ravel_pytree(self._shapes)[1]
+
+    @property
+    def hashable(self) -> bool:
+        try:
+            hash(self._key)
+        except TypeError:
+            return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Family) and self._key == other._key
+
+
+def for_family(maxsize: int = 512):
+    """Remember the result of a function whose first argument is a family, if the family can be a key."""
+
+    def decorate(function):
+        cached = functools.lru_cache(maxsize=maxsize)(function)
+
+        @functools.wraps(function)
+        def call(family: Family, *arguments):
+            return cached(family, *arguments) if family.hashable else function(family, *arguments)
+
+        return call
+
+    return decorate
+
+
+# -- the equations of starting values and of observation, by name ----------------------------------------------
+
+
+def _position(m: Mechanics, x, t, q0, v, p):
+    n = q0.shape[0]
+    q, pi, mu = x[:n], x[n : 2 * n], x[2 * n :]
+    return jnp.concatenate(
+        [m.mass_residual(q - q0, pi, t, q0, v, p), pi + m.constraint_force(t, q, mu), m.constraint(t, q)]
+    )
+
+
+def _velocity(m: Mechanics, x, t, q, p0):
+    n = q.shape[0]
+    v, p, nu = x[:n], x[n : 2 * n], x[2 * n :]
+    return jnp.concatenate([m.legendre(t, q, v, p), p - p0 + m.constraint_force(t, q, nu), m.hidden(t, q, v)])
+
+
+def _acceleration(m: Mechanics, x, t, q, v, p):
+    n = q.shape[0]
+    parts = m.acceleration_residual(Acceleration(x[:n], x[n : 2 * n], x[2 * n :]), t, q, v, p)
+    return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
+
+
+EQUATIONS: dict[str, Callable] = {
+    "legendre by p": lambda m, p, t, q, v: m.legendre(t, q, v, p),
+    "legendre by v": lambda m, v, t, q, p: m.legendre(t, q, v, p),
+    "constraint": lambda m, q, t: m.constraint(t, q),
+    "hidden": lambda m, v, t, q: m.hidden(t, q, v),
+    "position": _position,
+    "velocity": _velocity,
+    "acceleration": _acceleration,
+}
+
+OBSERVABLES: dict[str, Callable] = {
+    "energy": lambda m, t, q, v, p: m.energy(t, q, v, p)[None],
+    "constraint": lambda m, t, q, v, p: jnp.max(jnp.abs(m.constraint(t, q)), initial=0.0)[None],
+    "hidden": lambda m, t, q, v, p: jnp.max(jnp.abs(m.hidden(t, q, v)), initial=0.0)[None],
+    "invariants": lambda m, t, q, v, p: ravel_pytree(m.system.invariants(t, q, p))[0],
+}
+
+
+def equation(system: AbstractSystem, name: str, rows: tuple[int, ...] | None = None) -> Callable:
+    """One of `EQUATIONS` at the parameters of this system: (x, ...) -> value, sparse Jacobian by x."""
+    function, parameters = _equation(Family(system), name, rows), flat_parameters(system)
+    return lambda *arguments: function(*arguments, parameters)
+
+
+@for_family()
+def _equation(family: Family, name: str, rows) -> Function:
+    def flat(*arguments):
+        return EQUATIONS[name](mechanics_of(family.at(arguments[-1]), rows), *arguments[:-1])
+
+    return Function(flat)
+
+
+def traced_equation(system: AbstractSystem, name: str) -> Callable:
+    """One of `EQUATIONS` as a JAX function."""
+    return functools.partial(EQUATIONS[name], mechanics_of(system))
+
+
+def observe(system: AbstractSystem, name: str, t, q, v, p, parameters=None) -> np.ndarray:
+    """One of `OBSERVABLES` for every row of a run; `parameters` may give each row its own."""
+    return _observable(Family(system), name)(t, q, v, p, _parameter_rows(system, parameters, len(t)))
+
+
+def _parameter_rows(system: AbstractSystem, parameters, count: int) -> np.ndarray:
+    vector = np.asarray(flat_parameters(system)) if parameters is None else parameters
+    return np.broadcast_to(vector, (count, vector.shape[-1]))
+
+
+@for_family()
+def _observable(family: Family, name: str) -> RowFunction:
+    def flat(t, q, v, p, parameters):
+        return OBSERVABLES[name](mechanics_of(family.at(parameters)), t, q, v, p)
+
+    return RowFunction(flat)
+
+
+def multipliers(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np.ndarray:
+    """lam of the continuous equations for every row of a run."""
+    solve = _multipliers(Family(system), rows)
+    return solve(t, q, v, p, _parameter_rows(system, parameters, len(t)))[:, 2 * q.shape[1] :]
+
+
+@for_family()
+def _multipliers(family: Family, rows) -> RowSolver:
+    def residual(x, t, q, v, p, parameters):
+        return _acceleration(mechanics_of(family.at(parameters), rows), x, t, q, v, p)
+
+    def size(t, q, v, p, parameters) -> int:
+        mechanics = mechanics_of(family.at(parameters), rows)
+        return 2 * q.shape[0] + jax.eval_shape(mechanics.constraint, jnp.asarray(t), jnp.asarray(q)).shape[0]
+
+    return RowSolver(residual, size)
