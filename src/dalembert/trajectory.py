@@ -128,7 +128,8 @@ class Trajectory:
         arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
         arrays["psi"] = keep(state.psi)
         arrays["raw_lam"] = keep(state.lam)
-        arrays["iterations"] = run.iterations
+        if run.iterations is not None:
+            arrays["iterations"] = run.iterations
         if run.worst_iterations is not None:
             arrays["worst_iterations"] = run.worst_iterations
         info = {
@@ -256,7 +257,10 @@ class Trajectory:
         if stored or self.system is None or not self.system.provides("invariants"):
             return stored
         flat = self._observe("invariants")
-        scalar, vector = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct(self.q.shape[1:], jnp.float64)
+        scalar, vector = (
+            jax.ShapeDtypeStruct((), jnp.float64),
+            jax.ShapeDtypeStruct(self.q.shape[1:], jnp.float64),
+        )
         shapes = jax.eval_shape(self.system.invariants, scalar, vector, vector)
         result, first = {}, 0
         for name in sorted(shapes):  # the order in which JAX flattens a dict

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -88,7 +88,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _verdict(error: Exception) -> tuple[str, int]:
     """What to say, and the exit status."""
     if isinstance(error, _ParserError):
-        message = _ParserError.format_message(error)
+        message: str = cast(Any, error).format_message()
         return f"{message.rstrip('.')}. Try --help.", WRONG_INPUT
     if isinstance(error, InputError | ModelError):
         return _as_options(str(error)), WRONG_INPUT

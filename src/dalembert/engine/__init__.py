@@ -1,16 +1,19 @@
 """From residual to code. Knows no mechanics."""
 
 from .choice import choose_engine
-from .contract import OK, STATUS, Carry, Chunk, StepFunctions
+from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, StepFunctions
+from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
 
 __all__ = [
+    "NOT_CONVERGED",
     "OK",
     "STATUS",
     "Carry",
     "Chunk",
+    "EnsembleRun",
     "Function",
     "RowFunction",
     "RowSolver",

@@ -3,7 +3,8 @@
 One function `run`, everything mutable behind pointers:
 
     numbers: time = (t0, h), state, compensation, history, contraction, parameters, weights (1 / scale of each Newton
-             unknown, and the growth that is too much), table (extrapolation), saved, last (update of the last iteration, growth)
+             unknown, and the growth that is too much), table (extrapolation), saved, last (update of the last
+             iteration, growth; for lanes also whether and after how many steps they failed)
     integers: counters = (known, step, saved count, status), iterations, worst
 
 An operation is computed once a run, once a step, or in the Newton loop of its block, whichever its inputs allow.
@@ -52,6 +53,7 @@ class StepEmitter:
         self.program, self.levels = step.program, step.levels
         self.w = Writer(arithmetic)
         self.arithmetic = arithmetic
+        self.eps = 2.0**-11 if arithmetic.extended else 1.0  # roundoff relative to that of float64
         self.fixed: dict[
             int, str
         ] = {}  # operation -> name, where it is computed once (run, step, after its block)
@@ -128,7 +130,10 @@ class StepEmitter:
         )
         self.active = w.new(f"alloca {self.arithmetic.truth}")
         self.left, self.todo = w.new("alloca i64"), w.new("alloca i64")
-        w.put(f"store {self.arithmetic.truth} {self.arithmetic.truth_constant(True)}, ptr {self.alive}")
+        alive = self.arithmetic.truth_constant(True)
+        if self.arithmetic.width > 1:  # lanes that failed before stay where they are
+            alive = w.compare("oeq", w.load("%last", 2), self.arithmetic.constant(0.0))
+        w.put(f"store {self.arithmetic.truth} {alive}, ptr {self.alive}")
         done = self._counter(1)
         phase = w.new(f"urem i64 {done}, %every")
         w.put(f"store i64 {w.new(f'sub i64 %every, {phase}')}, ptr {self.left}")
@@ -158,6 +163,7 @@ class StepEmitter:
             number = w.new(
                 f"shufflevector {kind} {first}, {kind} poison, <{arithmetic.width} x i32> zeroinitializer"
             )
+        self.step_number = number
         t = w.binary("add", self.t0, w.binary("mul", number, self.h))
         self.fixed[int(step.inputs.t)] = t
         self.state = [w.load("%state", k) for k in range(step.functions.n_state)]
@@ -223,17 +229,19 @@ class StepEmitter:
         before = w.new(f"load {kind}, ptr {self.before}")
         # kappa: measured from two updates of one step where the first is above the noise, else carried along
         kappa = w.load("%contraction", b)
-        measurable = w.compare("ogt", before, constant(1e-9))
-        ratio = w.binary("div", w.larger(d, constant(1e-16)), w.binary("mul", before, before))
-        at_noise = w.compare("olt", d, constant(1e-13))
+        measurable = w.compare("ogt", before, constant(1e-9 * self.eps))
+        ratio = w.binary("div", w.larger(d, constant(1e-16 * self.eps)), w.binary("mul", before, before))
+        at_noise = w.compare("olt", d, constant(1e-13 * self.eps))
         smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
-        measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
+        measured = w.larger(
+            w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa)
+        )
         second = w.compare("ogt", before, constant(0.0))
         kappa = w.choose(w.logic("and", w.logic("and", second, measurable), active), measured, kappa)
         w.store(kappa, "%contraction", b)
         left = w.binary("mul", w.binary("mul", d, d), kappa)
         converged = w.logic(
-            "and", w.compare("ole", left, constant(TOLERANCE)), w.compare("ole", d, constant(1e-3))
+            "and", w.compare("ole", left, constant(TOLERANCE * self.eps)), w.compare("ole", d, constant(1e-3))
         )
         slow = w.compare("ogt", d, w.binary("mul", constant(0.5), before))
         stagnant = w.logic("and", w.logic("and", second, slow), w.compare("olt", d, constant(1e-7)))
@@ -316,12 +324,26 @@ class StepEmitter:
             self._set_counter(3, code)
             w.put("ret void")
             w.label("accept")
+        else:
+            self._mark_failed(good)
         for k, value in enumerate(fresh):
             w.store(w.choose(good, value, self.state[k]) if arithmetic.width > 1 else value, "%state", k)
         for k, value in enumerate(errors):
             w.store(value, "%compensation", k)
         self._remember()
         self._save(good)
+
+    def _mark_failed(self, good: str) -> None:
+        """Lanes that fail in this step: remember that, and after how many steps."""
+        w, constant = self.w, self.arithmetic.constant
+        failed_before = w.load("%last", 2)
+        fresh = w.logic(
+            "and",
+            w.compare("oeq", failed_before, constant(0.0)),
+            w.logic("xor", good, self.arithmetic.truth_constant(True)),
+        )
+        w.store(w.choose(fresh, constant(1.0), failed_before), "%last", 2)
+        w.store(w.choose(fresh, self.step_number, w.load("%last", 3)), "%last", 3)
 
     def _remember(self) -> None:
         """Shift the history and store the newest solution."""

@@ -14,8 +14,8 @@ from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunction
 from .llvm_arithmetic import Arithmetic
 from .llvm_compile import compile_text
 from .llvm_step import StepEmitter
-from .program import Evaluator
 from .rescue import Rescue
+from .scaling import NewtonScaling
 from .step_program import StepProgram, build_step_program
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
@@ -24,8 +24,6 @@ CHUNK_OPERATIONS = 40_000_000
 QUICK_COMPILATION = 6_000
 
 
-#: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
-GROWTH_LIMIT = 1e6
 #: what is tried after a failed step, in this order, by the name under which it is reported
 _CURES = ("guess_restarts", "pivot_changes", "rescued_steps")
 
@@ -68,10 +66,7 @@ class NativeRun:
         state = np.asarray(state, dtype=np.float64)
         self.step = build_step_program(self.functions, state, float(t), h, parameters, seed)
         self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
-        self._guess = Evaluator(self.step.program, self.step.guess)
-        self._summed = Evaluator(self.step.program, self.step.finish[: self.functions.n_summed])
-        watched = [node for block in self.step.reduced.blocks for node in block.growth] + self.step.reduced.growth
-        self._growth = Evaluator(self.step.program, np.array(watched, dtype=np.int64))
+        self.scaling = NewtonScaling(self.step)
         self._table = extrapolation_weights().astype(self._dtype)
 
     @property
@@ -133,42 +128,6 @@ class NativeRun:
         """No history: the next step starts from the method's own guess."""
         return self.first_carry(carry.state)._replace(compensation=carry.compensation, step=carry.step)
 
-    def _scales(self, carry: Carry, t: float, h: float, parameters) -> np.ndarray:
-        """1 / scale of every Newton unknown, and the size of a multiplier that is too much. The scale of a group of unknowns is its size, or the change that would
-        move a part of the new state (positions, momenta) by that part's own size, whichever is larger."""
-        step, functions = self.step, self.functions
-        inputs = {("t", 0): t, ("h", 0): h}
-        inputs |= {("state", k): float(value) for k, value in enumerate(carry.state)}
-        inputs |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
-        x = np.asarray(carry.history[0] if int(carry.known) else self._guess(inputs), dtype=np.float64)
-        growth = self._growth(inputs | {("x", j): x[k] for k, j in enumerate(step.unknowns)})
-        limit = GROWTH_LIMIT * max(1.0, np.max(np.abs(growth[np.isfinite(growth)]), initial=0.0))
-        if not step.unknowns:
-            return np.array([limit])
-        group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
-        groups = np.unique(group_of)
-        own = np.array([np.max(np.abs(x[group_of == group])) for group in groups])
-        probes = np.where(own > 0, 1e-3 * own, 1e-3)
-        table = np.stack(
-            [x, *[np.where(group_of == g, x + p, x) for g, p in zip(groups, probes, strict=True)]]
-        )
-        summed = self._summed(inputs | {("x", j): table[:, k] for k, j in enumerate(step.unknowns)})
-        change = (
-            np.abs(summed[:, 1:] - summed[:, :1])
-            if summed.ndim == 2
-            else np.zeros((len(summed), len(groups)))
-        )
-        parts = np.split(np.arange(functions.n_summed), np.cumsum(functions.summed_blocks)[:-1])
-        reach = np.full(len(groups), np.inf)
-        for part in parts:
-            size = np.max(np.abs(np.asarray(carry.state, dtype=np.float64)[part]), initial=0.0)
-            moves = np.max(change[part], axis=0, initial=0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = np.where((size > 0) & (moves > 0), np.minimum(reach, probes * size / moves), reach)
-        scales = np.maximum(own, np.where(np.isfinite(reach), reach, 0.0))
-        scales = np.where(scales > 0, scales, 1.0)
-        return np.append(1.0 / scales[np.searchsorted(groups, group_of)], limit)
-
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         dtype = self._dtype
         state, compensation, history, contraction = (
@@ -183,7 +142,8 @@ class NativeRun:
         numbers = [
             np.array([t0, h], dtype=dtype), state, compensation, history, contraction,
             np.array(parameters, dtype=dtype),
-            self._scales(carry, t0 + float(carry.step) * h, h, parameters).astype(dtype),
+            self.scaling(state[:, None], history[0][:, None] if int(carry.known) else None,
+                         t0 + float(carry.step) * h, h, np.asarray(parameters)[:, None])[:, 0].astype(dtype),
             self._table, saved, last, counters, iterations, worst,
         ]  # fmt: skip
         self._compiled.function(*[array.ctypes.data for array in numbers], steps, save_every)

@@ -120,7 +120,9 @@ def sampled_inputs(functions, program, guess, state, t, h, parameters, seed: int
             scale = np.max(np.abs(part), initial=0.0) or 1.0
             near = part[:, None] + 0.1 * scale * random.standard_normal((length, 2))
             far = scale * random.standard_normal((length, SAMPLES - 3))
-            far[::2, 0] = 0.0  # every component vanishes in one of these two: a pivot must not be a single one
+            far[::2, 0] = (
+                0.0  # every component vanishes in one of these two: a pivot must not be a single one
+            )
             far[1::2, 1] = 0.0
             table = np.concatenate([part[:, None], near, far], axis=1)
             samples |= {(kind, first + k): table[k] for k in range(length)}

@@ -28,7 +28,6 @@ from .contract import (
     first_carry,
 )
 
-
 #: Steps, and numbers a step may touch times steps, after which a chunk returns to Python.
 CHUNK_STEPS, CHUNK_NUMBERS = 20_000, 10_000_000
 

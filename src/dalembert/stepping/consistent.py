@@ -248,8 +248,7 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
         guess = jnp.concatenate([q, jnp.zeros(n + m)])
         q = _traced_root(traced_equation(system, "position"), guess, t, q, v, p)[:n]
         v, p = other_of(q, second)
-        x = _traced_root(traced_equation(system, "velocity"), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p
-        )
+        x = _traced_root(traced_equation(system, "velocity"), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p)
         v, p = x[:n], x[n : 2 * n]
     elif m:
         g, hidden = mechanics.constraint(t, q), mechanics.hidden(t, q, v)

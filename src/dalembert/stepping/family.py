@@ -133,6 +133,16 @@ def _equation(family: Family, name: str, rows) -> Function:
     return Function(flat)
 
 
+def equation_rows(system: AbstractSystem, name: str, *arguments, parameters) -> np.ndarray:
+    """One of `EQUATIONS` for many states at once, each with its own parameters."""
+    return _equation_rows(Family(system), name)(*arguments, parameters)
+
+
+@for_family()
+def _equation_rows(family: Family, name: str) -> RowFunction:
+    return RowFunction(lambda *a: EQUATIONS[name](mechanics_of(family.at(a[-1])), *a[:-1]))
+
+
 def traced_equation(system: AbstractSystem, name: str) -> Callable:
     """One of `EQUATIONS` as a JAX function."""
     return functools.partial(EQUATIONS[name], mechanics_of(system))

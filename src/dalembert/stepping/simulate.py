@@ -16,11 +16,12 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from ..engine import OK, STATUS, Chunk, choose_engine, run_traced
+from ..engine import NOT_CONVERGED, OK, STATUS, Chunk, choose_engine, run_traced
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .consistent import Start, is_traced, prepare_start
+from .ensemble import batch_size, integrate_ensemble
 from .family import flat_parameters
 from .step import Layout, assemble, check_fit
 
@@ -103,6 +104,23 @@ def integrate(
     if precision not in ("double", "extended"):
         raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
     extended = precision == "extended"
+    members = None if is_traced(system, q0, v0, p0) else batch_size(system, q0, v0, p0)
+    if members is not None:
+        if engine == "xla" or extended or redundant != "refuse":
+            raise InputError(
+                'a batch runs on the native engine in double precision with redundant="refuse"; use jax.vmap otherwise.'
+            )
+        ensemble = integrate_ensemble(
+            system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
+            members=members,
+        )  # fmt: skip
+        times = np.broadcast_to(
+            t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2]
+        )
+        return Run(
+            system, method, ensemble.layout, None, times, ensemble.states, None, None,
+            np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
+        )  # fmt: skip
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
     functions = assemble(system, method, start.layout, start.rows)
     times = t0 + h * (save_every * np.arange(steps // save_every + 1))
@@ -121,7 +139,19 @@ def integrate(
             traced.status, h, {"engine": "xla (traced)"},
         )  # fmt: skip
     return _run_eagerly(
-        system, method, start, functions, t0, h, steps, save_every, progress, compensated, engine, extended, times
+        system,
+        method,
+        start,
+        functions,
+        t0,
+        h,
+        steps,
+        save_every,
+        progress,
+        compensated,
+        engine,
+        extended,
+        times,
     )
 
 
@@ -171,7 +201,19 @@ def _save_every(save_every, steps: int) -> int:
 
 
 def _run_eagerly(
-    system, method, start: Start, functions, t0, h, steps, save_every, progress, compensated, engine, extended, times
+    system,
+    method,
+    start: Start,
+    functions,
+    t0,
+    h,
+    steps,
+    save_every,
+    progress,
+    compensated,
+    engine,
+    extended,
+    times,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
     state = np.asarray(start.layout.flatten(start.state))

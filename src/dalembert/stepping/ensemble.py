@@ -1,0 +1,188 @@
+"""An ensemble: many starts, or many parameter values, of one system in one vectorised run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+
+import jax
+import numpy as np
+
+from ..engine import EnsembleRun, choose_engine
+from ..errors import InconsistentStart, InputError, UnsupportedByEngine
+from ..problem import AbstractSystem, HamiltonianSystem
+from .consistent import START_TOLERANCE, prepare_start
+from .family import equation_rows, flat_parameters, multipliers, observe
+from .step import Layout, assemble
+
+
+def batch_size(system: AbstractSystem, *arrays) -> int | None:
+    """The number of members if a starting value has a leading axis, or a scalar parameter is an array; else None."""
+    sizes = {np.shape(a)[0] for a in arrays if a is not None and np.ndim(a) == 2}
+    sizes |= {np.shape(getattr(system, name))[0] for name in _batched_fields(system)}
+    if len(sizes) > 1:
+        raise InputError(f"the members of a batch must agree in number, got leading axes of {sorted(sizes)}.")
+    return sizes.pop() if sizes else None
+
+
+def _batched_fields(system: AbstractSystem) -> list[str]:
+    """Fields declared as `float` that hold one value a member."""
+    if not isinstance(system, AbstractSystem):
+        return []
+    scalar = [field.name for field in dataclasses.fields(system) if field.type in (float, "float")]
+    return [name for name in scalar if np.ndim(getattr(system, name)) == 1]
+
+
+def member(system: AbstractSystem, index: int) -> AbstractSystem:
+    """One member of a batch of systems."""
+    changes = {name: getattr(system, name)[index] for name in _batched_fields(system)}
+    return dataclasses.replace(system, **changes) if changes else system
+
+
+def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
+    """The parameter vectors of all members, (members, parameters)."""
+    first = np.asarray(flat_parameters(member(system, 0)))
+    rows = np.broadcast_to(first, (members, len(first))).copy()
+    if _batched_fields(system):
+        marked = dataclasses.replace(
+            member(system, 0), **{name: np.float64(np.nan) for name in _batched_fields(system)}
+        )
+        position = {}
+        leaves = jax.tree_util.tree_leaves_with_path(marked)
+        offset = 0
+        for path, leaf in leaves:
+            if isinstance(leaf, float | np.ndarray | np.generic | jax.Array):
+                position[jax.tree_util.keystr(path).lstrip(".")] = offset
+                offset += np.size(leaf)
+        for name in _batched_fields(system):
+            rows[:, position[name]] = np.asarray(getattr(system, name))
+    return rows
+
+
+@dataclasses.dataclass
+class EnsembleResult:
+    """States (members, saves, n_state), the steps each member took before it failed (-1: none), and statistics."""
+
+    states: np.ndarray
+    failed: np.ndarray
+    layout: Layout
+    stats: dict
+
+
+def integrate_ensemble(
+    system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, steps: int, save_every: int, *, project: bool,
+    compensated: bool, members: int,
+) -> EnsembleResult:  # fmt: skip
+    """Run all members; those that fail in the vector code are run again alone, with everything the engine has."""
+    parameters = parameter_rows(system, members)
+    first = member(system, 0)
+    q, second, name = _rows_of(q0, v0, p0, members)
+    start = prepare_start(
+        first, q[0], second[0] if name == "v0" else None, second[0] if name == "p0" else None, t0, project=project,
+        redundant="refuse",
+    )  # fmt: skip
+    layout = start.layout
+    states = _starts(system, first, layout, q, second, name, t0, parameters, project)
+    functions = assemble(first, method, layout, None)
+    begun = time.perf_counter()
+    runner = _ensemble(functions, compensated, _Start(states, t0, h, parameters))
+    compiled = time.perf_counter()
+    runner.begin(states, parameters)
+    pieces, taken, iterations = [states[:, None]], 0, 0
+    while taken < steps:
+        todo = min(max(runner.chunk_steps // save_every, 1) * save_every, steps - taken)
+        saved, spent = runner.run(t0, h, todo, save_every)
+        pieces.append(saved)
+        iterations += spent
+        taken += todo
+    result, failed = np.concatenate(pieces, axis=1), runner.failed
+    alone = np.flatnonzero(failed >= 0)
+    for k in alone:
+        single = choose_engine(functions, states[k], t0, h, parameters[k], compensated=compensated)
+        chunk = single.run(
+            single.first_carry(states[k]), t0, h, steps, save_every, parameters[k], steps // save_every
+        )
+        result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
+        failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
+    stats = {
+        "engine": runner.name,
+        "members": members,
+        "steps": steps,
+        "compile_seconds": compiled - begun,
+        "wall_seconds": time.perf_counter() - compiled,
+        "vector_iterations": iterations,
+        "run_alone": len(alone),
+        **runner.report(),
+    }
+    return EnsembleResult(result, failed, layout, stats)
+
+
+class _Start:
+    """What the pivots are chosen at; no part of the identity of the compiled code."""
+
+    def __init__(self, *values) -> None:
+        self.values = values
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, _Start)
+
+
+@functools.lru_cache(maxsize=32)
+def _ensemble(functions, compensated: bool, start: _Start) -> EnsembleRun:
+    try:
+        return EnsembleRun(functions, *start.values, compensated)
+    except UnsupportedByEngine as reason:
+        raise InputError(
+            f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead."
+        ) from reason
+
+
+def _rows_of(q0, v0, p0, members: int):
+    if (v0 is None) == (p0 is None):
+        raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
+    name, second = ("v0", v0) if v0 is not None else ("p0", p0)
+    rows = []
+    for label, value in (("q0", q0), (name, second)):
+        array = np.asarray(value, dtype=np.float64)
+        if array.ndim not in (1, 2) or not np.all(np.isfinite(array)):
+            raise InputError(
+                f"{label} must be finite, of shape (n,) or (members, n), got shape {array.shape}."
+            )
+        rows.append(np.broadcast_to(array, (members, array.shape[-1])))
+    if rows[0].shape != rows[1].shape:
+        raise InputError(f"{name} must have the shape of q0, {rows[0].shape}, got {rows[1].shape}.")
+    return rows[0], rows[1], name
+
+
+def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project) -> np.ndarray:
+    """State vectors of all members. Explicit p = L_v(v) at once; what needs a solve, member by member."""
+    members = len(q)
+    explicit = (name == "v0") != isinstance(first, HamiltonianSystem)
+    if project or not explicit:
+        rows = []
+        for k in range(members):
+            given = {"v0": second[k] if name == "v0" else None, "p0": second[k] if name == "p0" else None}
+            start = prepare_start(
+                member(system, k), q[k], given["v0"], given["p0"], t0, project=project, redundant="refuse"
+            )
+            rows.append(np.asarray(layout.flatten(start.state)))
+        return np.stack(rows)
+    t = np.full(members, t0)
+    which = "legendre by p" if name == "v0" else "legendre by v"
+    other = -equation_rows(first, which, np.zeros_like(q), t, q, second, parameters=parameters)
+    v, p = (second, other) if name == "v0" else (other, second)
+    for level, size in (("constraint", np.max(np.abs(q))), ("hidden", np.max(np.abs(v), initial=0.0))):
+        defect = observe(first, level, t, q, v, p, parameters)[:, 0]
+        worst = int(np.argmax(defect))
+        if defect[worst] > START_TOLERANCE * max(1.0, size) ** 2:
+            kind = "position" if level == "constraint" else "velocity"
+            raise InconsistentStart(
+                f"{type(first).__name__}: member {worst} of the batch violates a holonomic constraint at {kind} level "
+                f"by {defect[worst]:.6g}, expected 0. Correct q0 or {name}, or pass project=True."
+            )
+    lam = multipliers(first, None, t, q, v, p, parameters)
+    return np.concatenate([q, p, v, lam, np.zeros((members, layout.k))], axis=1)
