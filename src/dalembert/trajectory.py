@@ -111,9 +111,7 @@ class Trajectory:
     plot: ClassVar[Any]
     animate: ClassVar[Any]
 
-    def __init__(
-        self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status
-    ) -> None:
+    def __init__(self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status) -> None:
         self._arrays = arrays
         self._parameters, self._structure = (None, None) if system is None else split_parameters(system)
         self._info = info
@@ -251,9 +249,7 @@ class Trajectory:
     @functools.cached_property
     def invariants(self) -> dict[str, Any]:
         """The system's own `invariants(t, q, p)`, by name, time first."""
-        stored = {
-            k.removeprefix("invariant_"): x for k, x in self._arrays.items() if k.startswith("invariant_")
-        }
+        stored = {k.removeprefix("invariant_"): x for k, x in self._arrays.items() if k.startswith("invariant_")}
         if stored or self.system is None or not self.system.provides("invariants"):
             return stored
         flat = self._observe("invariants")
@@ -286,9 +282,7 @@ class Trajectory:
 
     def _require_system(self, what: str) -> AbstractSystem:
         if self.system is None:
-            raise InputError(
-                f"{what} need the system, which a loaded file does not hold; they are not in the file."
-            )
+            raise InputError(f"{what} need the system, which a loaded file does not hold; they are not in the file.")
         return self.system
 
     # -- description -------------------------------------------------------------------------------------------
@@ -317,7 +311,8 @@ class Trajectory:
 
     def __repr__(self) -> str:
         n = self.q.shape[-1]
-        return f"Trajectory({self._info['system']}, {self._info['method']}, {len(self)} states of {n} coordinates, {self.status})"
+        what = f"{self._info['system']}, {self._info['method']}"
+        return f"Trajectory({what}, {len(self)} states of {n} coordinates, {self.status})"
 
     # -- files -------------------------------------------------------------------------------------------------
 

@@ -113,9 +113,7 @@ def length_violations(source: Path) -> list[str]:
     for file in source_files(source):
         lines = len(file.read_text(encoding="utf-8").splitlines())
         if lines > LONGEST_FILE:
-            violations.append(
-                f"{file.relative_to(source).as_posix()}: {lines} lines, at most {LONGEST_FILE} allowed"
-            )
+            violations.append(f"{file.relative_to(source).as_posix()}: {lines} lines, at most {LONGEST_FILE} allowed")
     return violations
 
 

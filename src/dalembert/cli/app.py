@@ -104,9 +104,7 @@ def _as_options(message: str) -> str:
     message = message.replace("pass project=True", "add --project").replace(
         'pass redundant="allow"', "add --redundant allow"
     )
-    return message.replace(
-        ", or see how far it would move with da.consistent(...)", "; `dalembert check` says how far"
-    )
+    return message.replace(", or see how far it would move with da.consistent(...)", "; `dalembert check` says how far")
 
 
 def _complain(message: str, status: int) -> int:

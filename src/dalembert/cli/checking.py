@@ -91,9 +91,7 @@ def _model_rows(system, mechanics: Mechanics, layout: Layout, t, q, v) -> list[s
     is_hamiltonian = isinstance(system, HamiltonianSystem)
     parameters = ", ".join(f"{name}={value}" for name, value in parameter_record(system).items())
     later = t + 0.37
-    moves = layout.m and not np.allclose(
-        mechanics.constraint(jnp.asarray(t), q), mechanics.constraint(later, q)
-    )
+    moves = layout.m and not np.allclose(mechanics.constraint(jnp.asarray(t), q), mechanics.constraint(later, q))
     return [
         ("given by", "a Hamiltonian H(t, q, p)" if is_hamiltonian else "a Lagrangian L(t, q, v)"),
         ("parameters", parameters or "none"),
@@ -146,9 +144,7 @@ def _constraint_rows(system, mechanics, layout: Layout, launch: Launch, v, repor
     velocity = np.abs(np.asarray(mechanics.hidden(jnp.asarray(t), jnp.asarray(q), jnp.asarray(v))))
     for level, symbol, defect in (("position", "g", position), ("velocity", "g_q v + g_t", velocity)):
         worst = int(np.argmax(defect))
-        rows.append(
-            (f"at {level} level", f"max |{symbol}| = {show.small(defect[worst])} (holonomic[{worst}])")
-        )
+        rows.append((f"at {level} level", f"max |{symbol}| = {show.small(defect[worst])} (holonomic[{worst}])"))
     lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
     size = START_TOLERANCE * max(1.0, float(np.max(np.abs(q))), float(np.max(np.abs(v))))
     consistent_start = np.max(np.maximum(position, velocity) / np.maximum(lengths, 1e-300)) <= size
@@ -184,9 +180,7 @@ def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | No
     for refinement in (1, 2):
         h = launch.h / refinement
         end = launch.t0 + SHORT_RUN * launch.h
-        run = simulate(
-            system, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, end), h, on_failure="return"
-        )
+        run = simulate(system, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, end), h, on_failure="return")
         if not run.status:
             report.problems.append(f"a short run with {chosen.name} did not end well: {run.status.message}")
             return
@@ -210,9 +204,7 @@ def _kept_rows(coarse: Trajectory, fine: Trajectory) -> list[show.Row]:
     sizes = {"energy": float(np.max(np.abs(coarse.energy)))}
     sizes |= {name: float(np.max(np.abs(values), initial=0.0)) for name, values in coarse.invariants.items()}
     for name, change in changes[0].items():
-        rows.append(
-            (name, f"changes by {show.small(change)}: {_judge(change, changes[1][name], sizes[name])}")
-        )
+        rows.append((name, f"changes by {show.small(change)}: {_judge(change, changes[1][name], sizes[name])}"))
     if np.shape(coarse.lam)[1]:
         rows.append(("max |g|", show.small(np.max(coarse.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(coarse.hidden))))

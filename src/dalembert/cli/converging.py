@@ -27,18 +27,14 @@ def converge_command(
     system: System,
     method: MethodName = "rattle",
     h0: Annotated[float | None, typer.Option("--h0", help="The largest step size.")] = None,
-    levels: Annotated[
-        int, typer.Option("--levels", help="How many step sizes, each half the one before.")
-    ] = 5,
+    levels: Annotated[int, typer.Option("--levels", help="How many step sizes, each half the one before.")] = 5,
     t_end: TEnd = None,
     t0: T0 = 0.0,
     q0: Q0 = None,
     v0: V0 = None,
     p0: P0 = None,
     param: Parameters = None,
-    plot_path: Annotated[
-        Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")
-    ] = None,
+    plot_path: Annotated[Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")] = None,
 ) -> None:
     """Measure the order of convergence of a method on a system.
 

@@ -18,9 +18,9 @@ class ClaimsError(DalembertError):
 
 
 def demo_command(
-    out: Annotated[
-        Path, typer.Option("--out", help="The folder of the report; it is made if needed.")
-    ] = Path("report"),
+    out: Annotated[Path, typer.Option("--out", help="The folder of the report; it is made if needed.")] = Path(
+        "report"
+    ),
 ) -> None:
     """Simulate the whole gallery with every method that fits, and write a report with figures.
 
@@ -43,9 +43,7 @@ def demo_command(
     console.print(f"\nreport   {result.index.resolve()}", soft_wrap=True)
     if result.failures:
         count = len(result.failures)
-        raise ClaimsError(
-            f"{count} claim{'s do' if count > 1 else ' does'} not hold: " + "; ".join(result.failures)
-        )
+        raise ClaimsError(f"{count} claim{'s do' if count > 1 else ' does'} not hold: " + "; ".join(result.failures))
     console.print(f"All claims hold in {len(result.measurements)} runs.")
 
 

@@ -84,8 +84,7 @@ def launch_from(
     if position is None:
         if ready is None:
             raise InputError(
-                f"{type(system).__name__} brings no starting values: add --q0 and --v0, "
-                "for example --q0 1,0 --v0 0,0"
+                f"{type(system).__name__} brings no starting values: add --q0 and --v0, for example --q0 1,0 --v0 0,0"
             )
         position = np.asarray(ready.q0)
     if velocity is None and momentum is None:
@@ -114,9 +113,7 @@ def _vector(option: str, text: str | None) -> np.ndarray | None:
     try:
         values = [float(piece) for piece in pieces]
     except ValueError:
-        raise InputError(
-            f"{option} must be numbers separated by commas, such as 1,0; got {text!r}."
-        ) from None
+        raise InputError(f"{option} must be numbers separated by commas, such as 1,0; got {text!r}.") from None
     if not values:
         raise InputError(f"{option} must be numbers separated by commas, such as 1,0; got {text!r}.")
     return np.array(values)
@@ -152,9 +149,7 @@ def _is_file(target: str) -> bool:
 def _from_gallery(name: str) -> type[Ready]:
     if name.lower() not in GALLERY:
         names = ", ".join(sorted(GALLERY))
-        raise InputError(
-            f"unknown system {name!r}; expected a file such as model.py:Class, or one of: {names}."
-        )
+        raise InputError(f"unknown system {name!r}; expected a file such as model.py:Class, or one of: {names}.")
     return system_named(name)
 
 
@@ -220,9 +215,7 @@ def _line_of(error: BaseException, path: pathlib.Path) -> str:
     """Where it happened: the last line of the file in the traceback, or the line that does not parse."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         place = pathlib.Path(error.filename or path)
-        return (
-            f", line {error.lineno}" if place.name == path.name else f" ({place.name}, line {error.lineno})"
-        )
+        return f", line {error.lineno}" if place.name == path.name else f" ({place.name}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if pathlib.Path(frame.filename).resolve() == path.resolve()]
     return f", line {lines[-1]}" if lines else ""

@@ -27,15 +27,11 @@ Parameters = Annotated[
 ]
 Q0 = Annotated[str | None, typer.Option("--q0", metavar="X,Y,...", help="The position at the start.")]
 V0 = Annotated[str | None, typer.Option("--v0", metavar="X,Y,...", help="The velocity at the start.")]
-P0 = Annotated[
-    str | None, typer.Option("--p0", metavar="X,Y,...", help="The momentum, instead of the velocity.")
-]
+P0 = Annotated[str | None, typer.Option("--p0", metavar="X,Y,...", help="The momentum, instead of the velocity.")]
 T0 = Annotated[float, typer.Option("--t0", help="The time at the start.")]
 TEnd = Annotated[float | None, typer.Option("--t-end", help="The time at the end.")]
 StepSize = Annotated[float | None, typer.Option("--h", help="The step size; it must divide the interval.")]
-Project = Annotated[
-    bool, typer.Option("--project", help="Move inconsistent starting values onto the constraints.")
-]
+Project = Annotated[bool, typer.Option("--project", help="Move inconsistent starting values onto the constraints.")]
 Redundant = Annotated[str, typer.Option("--redundant", help="Dependent constraints: refuse or allow.")]
 Engine = Annotated[str, typer.Option("--engine", help="auto, native or xla.")]
 
@@ -55,9 +51,7 @@ def simulate_command(
     redundant: Redundant = "refuse",
     engine: Engine = "auto",
     out: Annotated[Path | None, typer.Option("--out", help="Save the run to a netCDF file (.nc).")] = None,
-    plot_path: Annotated[
-        Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")
-    ] = None,
+    plot_path: Annotated[Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")] = None,
     film_path: Annotated[
         Path | None, typer.Option("--animate", help="Save a film (.gif, or .mp4 with ffmpeg).")
     ] = None,

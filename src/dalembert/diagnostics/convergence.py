@@ -93,9 +93,7 @@ def _order_of_runs(
 def _order_of_errors(hs, errors, *, min_points: int = 3, floor: float = ROUNDOFF_LEVEL) -> ObservedOrder:
     hs, errors = np.asarray(hs, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     if hs.ndim != 1 or hs.shape != errors.shape:
-        raise InputError(
-            f"observed_order expects hs and errors of one shape (k,), got {hs.shape} and {errors.shape}."
-        )
+        raise InputError(f"observed_order expects hs and errors of one shape (k,), got {hs.shape} and {errors.shape}.")
     if not np.all(hs > 0) or len(np.unique(hs)) < len(hs):
         raise InputError("observed_order expects positive and different step sizes.")
     order = np.argsort(-hs)

@@ -58,9 +58,7 @@ def reference_solution(
 
     y0 = np.concatenate([np.asarray(x) for x in (begin.q, begin.v, begin.p)])
     wanted = np.array([t1]) if times is None else np.asarray(times, dtype=np.float64)
-    solution = solve_ivp(
-        right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted
-    )
+    solution = solve_ivp(right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted)
     if not solution.success:
         raise StepFailure(f"the reference solution of {type(system).__name__} failed: {solution.message}")
     y = solution.y.T

@@ -31,9 +31,7 @@ def symplectic_defect(
     start = consistent(system, q0, v0, t0, p0=p0)
     n = start.q.shape[0]
     system = prepared(system)
-    derivative, status = _derivative_of_step(
-        system, method, jnp.concatenate([start.q, start.p]), float(t0), float(h)
-    )
+    derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), float(t0), float(h))
     if int(status) != 0:
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} failed; use a smaller h.")
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
@@ -48,9 +46,7 @@ def _derivative_of_step(system: AbstractSystem, method: Method, z, t0: float, h:
     n = z.shape[0] // 2
 
     def one_step(z):
-        run = simulate(
-            system, method, z[:n], p0=z[n:], t=(t0, t0 + h), h=h, on_failure="return", compensated=False
-        )
+        run = simulate(system, method, z[:n], p0=z[n:], t=(t0, t0 + h), h=h, on_failure="return", compensated=False)
         return jnp.concatenate([run.q[-1], run.p[-1]]), run.status
 
     return jax.jacfwd(one_step, has_aux=True)(z)

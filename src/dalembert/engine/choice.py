@@ -41,13 +41,9 @@ def choose_engine(
 
 def _check_extended(engine: str) -> None:
     if engine == "xla":
-        raise InputError(
-            'precision="extended" needs the native engine; use engine="auto" or engine="native".'
-        )
+        raise InputError('precision="extended" needs the native engine; use engine="auto" or engine="native".')
     if platform.machine().lower() not in ("x86_64", "amd64") or np.finfo(np.longdouble).nmant != 63:
-        raise InputError(
-            'precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".'
-        )
+        raise InputError('precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".')
 
 
 class _Start:

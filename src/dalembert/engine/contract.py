@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,12 +59,12 @@ class StepFunctions:
 class Carry(NamedTuple):
     """Everything that goes from one chunk of steps to the next; enough to resume a run bit for bit."""
 
-    state: np.ndarray
-    compensation: np.ndarray
-    history: np.ndarray  # (HISTORY, unknowns), the newest first
-    known: np.ndarray  # how many rows of the history are filled
-    contraction: np.ndarray  # the last measured constant of Newton's quadratic convergence
-    step: np.ndarray  # how many steps were taken
+    state: Any
+    compensation: Any
+    history: Any  # (HISTORY, unknowns), the newest first
+    known: Any  # how many rows of the history are filled
+    contraction: Any  # the last measured constant of Newton's quadratic convergence
+    step: Any  # how many steps were taken
 
 
 class Chunk(NamedTuple):

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.sparse import csgraph
 
 from ..errors import ModelError
+from .block_triangular import block_triangular
 from .program import CONST, INPUT, LINEAR, Program, Values
 from .sparse_elimination import Pivoting, eliminate_columns, solve_block
 
@@ -133,9 +133,7 @@ def reduce_step(
     resolved = _resolve(program, x, definitions)
     rows_left = sorted(set(range(n)) - {i for i, _ in pairs})
     unknowns_left = sorted(set(range(n)) - {j for _, j in pairs})
-    matrix = [
-        dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian
-    ]
+    matrix = [dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian]
     right = dict(zip(rows_left, substitute(program, residual[rows_left].tolist(), resolved), strict=True))
     eliminate_columns(program, matrix, pairs)
 
@@ -153,9 +151,7 @@ def reduce_step(
         linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
         if linear:
             right_side = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
-        system = [
-            dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system
-        ]
+        system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
         right_side = substitute(program, right_side, solved)
         pivoting = Pivoting(values, scaling.rows[equations])
         update, multipliers = solve_block(program, system, right_side, unknowns, pivoting)
@@ -221,10 +217,7 @@ def substitution_pairs(
     constant = Levels(program, np.zeros(n, dtype=np.int64))
     linear = [{j: node for j, node in row.items() if constant[node] < FIRST_BLOCK} for row in jacobian]
     others = [set(row) - set(linear[i]) for i, row in enumerate(jacobian)]
-    rest = [
-        substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0]
-        for i in range(n)
-    ]
+    rest = [substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0] for i in range(n)]
     holders: list[set[int]] = [set() for _ in range(n)]
     for i, row in enumerate(linear):
         for j in row:
@@ -354,72 +347,7 @@ def _check_structure(jacobian: list[dict[int, int]], n: int, names) -> None:
     unknown_names, equation_names = names
     for i, row in enumerate(jacobian):
         if not row:
-            raise ModelError(
-                f"structurally singular: the equation {equation_names[i]!r} contains no unknown."
-            )
+            raise ModelError(f"structurally singular: the equation {equation_names[i]!r} contains no unknown.")
     missing = sorted(set(range(n)) - {j for row in jacobian for j in row})
     if missing:
-        raise ModelError(
-            f"structurally singular: no equation depends on the unknown {unknown_names[missing[0]]!r}."
-        )
-
-
-def block_triangular(
-    matrix: list[dict[int, int]], rows: list[int], columns: list[int], names
-) -> list[tuple[list[int], list[int]]]:
-    """Blocks (equations, unknowns) in the order in which they can be solved: matching, then strong components."""
-    if not rows:
-        return []
-    position = {j: k for k, j in enumerate(columns)}
-    pattern = [[position[j] for j in matrix[i] if j in position] for i in rows]
-    counts = np.array([len(p) for p in pattern])
-    indices = np.array([k for p in pattern for k in p], dtype=np.int64)
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(rows), len(columns)))
-    match = csgraph.maximum_bipartite_matching(graph, perm_type="column")
-    if np.any(match < 0):
-        equation = int(np.flatnonzero(match < 0)[0])
-        raise ModelError(
-            f"structurally singular: the equation {names[1][rows[equation]]!r} determines no unknown of its own; "
-            f"unknowns left over: {', '.join(names[0][columns[k]] for k in sorted(set(range(len(columns))) - set(match.tolist()))[:3])}."
-        )
-    owner = np.empty(len(columns), dtype=np.int64)
-    owner[match] = np.arange(len(rows))
-    edges_from = np.repeat(np.arange(len(rows)), counts)
-    edges_to = owner[indices]  # row -> the row that owns a needed unknown
-    needs = sparse.csr_matrix((np.ones(len(indices)), (edges_from, edges_to)), shape=(len(rows), len(rows)))
-    count, label = csgraph.connected_components(needs, directed=True, connection="strong")
-    members: list[list[int]] = [[] for _ in range(count)]
-    for row, component in enumerate(label.tolist()):
-        members[component].append(row)
-    between = sparse.csr_matrix(
-        (np.ones(len(edges_from)), (label[edges_from], label[edges_to])), shape=(count, count)
-    )
-    order = _topological(between, count)
-    return [([rows[r] for r in members[c]], [columns[int(match[r])] for r in members[c]]) for c in order]
-
-
-def _topological(needs: sparse.csr_matrix, count: int) -> list[int]:
-    """Components so that each comes after those it needs."""
-    done: list[int] = []
-    state = [0] * count
-    for first in range(count):
-        stack = [first]
-        while stack:
-            c = stack[-1]
-            if state[c] == 2:
-                stack.pop()
-                continue
-            waiting = [
-                int(k)
-                for k in needs.indices[needs.indptr[c] : needs.indptr[c + 1]]
-                if k != c and state[k] != 2
-            ]
-            if waiting and state[c] == 0:
-                state[c] = 1
-                stack.extend(waiting)
-                continue
-            state[c] = 2
-            done.append(c)
-            stack.pop()
-    return done
+        raise ModelError(f"structurally singular: no equation depends on the unknown {unknown_names[missing[0]]!r}.")

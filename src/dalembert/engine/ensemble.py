@@ -69,9 +69,7 @@ class EnsembleRun:
         self._table = np.repeat(extrapolation_weights().reshape(-1, 1), self.width, axis=1)
 
     def _in_lanes(self, rows: np.ndarray) -> np.ndarray:
-        filled = np.concatenate(
-            [rows, np.repeat(rows[-1:], self._groups * self.width - self._members, axis=0)]
-        )
+        filled = np.concatenate([rows, np.repeat(rows[-1:], self._groups * self.width - self._members, axis=0)])
         return np.ascontiguousarray(filled.reshape(self._groups, self.width, -1).transpose(0, 2, 1))
 
     def _members_first(self, lanes_last: np.ndarray) -> np.ndarray:

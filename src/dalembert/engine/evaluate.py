@@ -64,9 +64,7 @@ class Function:
     def _by_jax(self, arrays: list) -> tuple[np.ndarray, sparse.csr_matrix]:
         x, *rest = [jnp.asarray(a) for a in arrays]
         value = np.asarray(self._function(x, *rest))
-        return value, sparse.csr_matrix(
-            np.asarray(jax.jacfwd(self._function)(x, *rest)).reshape(value.size, x.size)
-        )
+        return value, sparse.csr_matrix(np.asarray(jax.jacfwd(self._function)(x, *rest)).reshape(value.size, x.size))
 
 
 def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
@@ -83,7 +81,7 @@ def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
             return np.full(right.shape, np.nan)
 
 
-def find_root(residual: Function, x: np.ndarray, *rest, iterations: int = 50) -> np.ndarray | None:
+def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) -> np.ndarray | None:
     """Newton with step halving; None if it does not converge."""
     x = np.array(x, dtype=np.float64)
     value, jacobian = residual(x, *rest)
@@ -104,8 +102,6 @@ def find_root(residual: Function, x: np.ndarray, *rest, iterations: int = 50) ->
                 small = np.max(np.abs(update), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0))
                 return x if small else None
         x, value, jacobian = trial, new_value, new_jacobian
-        if factor == 1.0 and np.max(np.abs(update), initial=0.0) <= 1e-15 * (
-            1 + np.max(np.abs(x), initial=0.0)
-        ):
+        if factor == 1.0 and np.max(np.abs(update), initial=0.0) <= 1e-15 * (1 + np.max(np.abs(x), initial=0.0)):
             return x
     return None

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 #: operations that are calls into the C mathematics library
 _LIBRARY = {
-    **{
-        name: name
-        for name in ("cbrt", "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos")
-    },
+    **{name: name for name in ("cbrt", "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos")},
     **{name: name for name in ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow")},
 }
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil", "round": "rint"}
@@ -52,11 +49,7 @@ class Arithmetic:
 
     def constant(self, value: float) -> str:
         """A number as LLVM writes it, to the last bit."""
-        text = (
-            _extended_hex(value)
-            if self.extended
-            else f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-        )
+        text = _extended_hex(value) if self.extended else f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
         return text if self.width == 1 else f"splat (double {text})"
 
     def truth_constant(self, value: bool) -> str:
@@ -169,7 +162,7 @@ class Writer:
         """Translate one operation of a scalar program."""
         kind = self.arithmetic
         if op in _BINARY:
-            return self.binary(op, *arguments)
+            return self.binary(op, arguments[0], arguments[1])
         if op == "neg":
             return self.new(f"fneg {kind.number} {arguments[0]}")
         if op in _INTRINSIC:

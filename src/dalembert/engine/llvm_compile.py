@@ -31,9 +31,7 @@ def _host() -> tuple[str, str]:
 def _machine() -> llvm.TargetMachine:
     """A new one each time: an execution engine takes possession of the one it is given."""
     cpu, features = _host()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=2, jit=True
-    )
+    return llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
 
 
 @functools.cache

@@ -54,9 +54,7 @@ class StepEmitter:
         self.w = Writer(arithmetic)
         self.arithmetic = arithmetic
         self.eps = 2.0**-11 if arithmetic.extended else 1.0  # roundoff relative to that of float64
-        self.fixed: dict[
-            int, str
-        ] = {}  # operation -> name, where it is computed once (run, step, after its block)
+        self.fixed: dict[int, str] = {}  # operation -> name, where it is computed once (run, step, after its block)
 
     def text(self) -> str:
         """The whole module."""
@@ -160,9 +158,7 @@ class StepEmitter:
         number = w.new(f"sitofp i64 {self._counter(1)} to {arithmetic.scalar}")
         if arithmetic.width > 1:
             first = w.new(f"insertelement {kind} poison, double {number}, i32 0")
-            number = w.new(
-                f"shufflevector {kind} {first}, {kind} poison, <{arithmetic.width} x i32> zeroinitializer"
-            )
+            number = w.new(f"shufflevector {kind} {first}, {kind} poison, <{arithmetic.width} x i32> zeroinitializer")
         self.step_number = number
         t = w.binary("add", self.t0, w.binary("mul", number, self.h))
         self.fixed[int(step.inputs.t)] = t
@@ -221,9 +217,7 @@ class StepEmitter:
             scaled = w.binary("mul", w.absolute(change), w.load("%weights", positions[j]))
             d = w.larger(scaled, d)
             bad = w.logic("or", bad, w.compare("uno", scaled, scaled))
-        self._watch(
-            [self._value(node, names) for node in block.growth if self.levels[node] == FIRST_BLOCK + b]
-        )
+        self._watch([self._value(node, names) for node in block.growth if self.levels[node] == FIRST_BLOCK + b])
         k = w.new(f"add i64 {w.new(f'load i64, ptr {self.count}')}, 1")
         w.put(f"store i64 {k}, ptr {self.count}")
         before = w.new(f"load {kind}, ptr {self.before}")
@@ -233,9 +227,7 @@ class StepEmitter:
         ratio = w.binary("div", w.larger(d, constant(1e-16 * self.eps)), w.binary("mul", before, before))
         at_noise = w.compare("olt", d, constant(1e-13 * self.eps))
         smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
-        measured = w.larger(
-            w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa)
-        )
+        measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
         second = w.compare("ogt", before, constant(0.0))
         kappa = w.choose(w.logic("and", w.logic("and", second, measurable), active), measured, kappa)
         w.store(kappa, "%contraction", b)
@@ -251,21 +243,17 @@ class StepEmitter:
         w.put(f"store {kind} {d}, ptr {self.before}")
         last = w.new(f"load {kind}, ptr {self.update}")
         w.put(f"store {kind} {w.choose(active, d, last)}, ptr {self.update}")
-        w.put(
-            f"store {truth} {w.logic('and', w.new(f'load {truth}, ptr {self.alive}'), w.logic('xor', w.logic('and', bad, active), arithmetic.truth_constant(True)))}, ptr {self.alive}"
-        )
+        broken = w.logic("xor", w.logic("and", bad, active), arithmetic.truth_constant(True))
+        alive = w.logic("and", w.new(f"load {truth}, ptr {self.alive}"), broken)
+        w.put(f"store {truth} {alive}, ptr {self.alive}")
         more = w.new(f"and i1 {w.any(still)}, {w.new(f'icmp slt i64 {k}, {MAX_ITERATIONS}')}")
         w.put(f"br i1 {more}, label %iterate{b}, label %solved{b}")
         w.label(f"solved{b}")
-        total = w.new(
-            f"add i64 {w.new(f'load i64, ptr {self.total}')}, {w.new(f'load i64, ptr {self.count}')}"
-        )
+        total = w.new(f"add i64 {w.new(f'load i64, ptr {self.total}')}, {w.new(f'load i64, ptr {self.count}')}")
         w.put(f"store i64 {total}, ptr {self.total}")
         open_lanes = w.new(f"load {truth}, ptr {self.active}")
         keep = w.logic("xor", open_lanes, arithmetic.truth_constant(True))
-        w.put(
-            f"store {truth} {w.logic('and', w.new(f'load {truth}, ptr {self.alive}'), keep)}, ptr {self.alive}"
-        )
+        w.put(f"store {truth} {w.logic('and', w.new(f'load {truth}, ptr {self.alive}'), keep)}, ptr {self.alive}")
         for j in block.unknowns:
             self.fixed[index_of[j]] = w.new(f"load {kind}, ptr {self.x[j]}")
         self._compute(self.stable.get(FIRST_BLOCK + b, []), self.fixed)
@@ -300,9 +288,7 @@ class StepEmitter:
                 if self.compensated:
                     part = w.binary("sub", total, old, exact=True)
                     low = w.binary("sub", old, w.binary("sub", total, part, exact=True), exact=True)
-                    errors.append(
-                        w.binary("add", low, w.binary("sub", increment, part, exact=True), exact=True)
-                    )
+                    errors.append(w.binary("add", low, w.binary("sub", increment, part, exact=True), exact=True))
                 value = total
             fresh.append(value)
             probe = w.binary("add", probe, w.binary("mul", value, constant(0.0)))

@@ -25,7 +25,7 @@ QUICK_COMPILATION = 6_000
 
 
 #: what is tried after a failed step, in this order, by the name under which it is reported
-_CURES = ("guess_restarts", "pivot_changes", "rescued_steps")
+_CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
 
 class Compiled:
@@ -53,7 +53,7 @@ class NativeRun:
         self._compensated = compensated
         self._arithmetic = Arithmetic(extended=extended)
         self._dtype = np.longdouble if extended else np.float64
-        self._counts = dict.fromkeys(_CURES, 0)
+        self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
         self._rescue = Rescue(functions)
         self._build(state, t0, h, parameters)
 
@@ -90,9 +90,7 @@ class NativeRun:
             step=np.array(0, dtype=np.int64),
         )
 
-    def run(
-        self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int
-    ) -> Chunk:
+    def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         target = int(carry.step) + steps
         pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
@@ -107,9 +105,7 @@ class NativeRun:
                 self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
                 carry = self._restarted(stuck)
             else:
-                rescued = self._rescue.step(
-                    stuck.state, stuck.compensation, t, h, parameters, self._compensated
-                )
+                rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
                 if rescued is None:
                     break
                 state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
@@ -131,8 +127,7 @@ class NativeRun:
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         dtype = self._dtype
         state, compensation, history, contraction = (
-            np.array(part, dtype=dtype)
-            for part in (carry.state, carry.compensation, carry.history, carry.contraction)
+            np.array(part, dtype=dtype) for part in (carry.state, carry.compensation, carry.history, carry.contraction)
         )
         n_saves = steps // save_every + 2
         saved = np.empty((n_saves, self.functions.n_state), dtype=dtype)

@@ -302,9 +302,7 @@ class Program:
         if LINEAR in (self.op[if_true], self.op[if_false]):
             x, y = self.form(if_true), self.form(if_false)
             keys = dict.fromkeys([*x, *y])
-            return self.linear(
-                {k: self.select(condition, x.get(k, self.zero), y.get(k, self.zero)) for k in keys}
-            )
+            return self.linear({k: self.select(condition, x.get(k, self.zero), y.get(k, self.zero)) for k in keys})
         return self._plain("select", condition, if_true, if_false)
 
     def _combine(self, a: int, b: int, op: Callable, lone: Callable) -> int:

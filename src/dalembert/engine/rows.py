@@ -87,9 +87,7 @@ class RowSolver:
         reduced = reduce_step(program, x, residual, jacobian, samples, names, names)
         if reduced.blocks:
             return None
-        return Evaluator(program, reduced.rewrite(x)), Evaluator(
-            program, np.array(reduced.growth, dtype=np.int64)
-        )
+        return Evaluator(program, reduced.rewrite(x)), Evaluator(program, np.array(reduced.growth, dtype=np.int64))
 
     def _by_jax(self, arrays) -> np.ndarray:
         if self._compiled is None:
@@ -107,8 +105,7 @@ class RowSolver:
 def _inputs(shapes) -> tuple[Program, list[np.ndarray]]:
     program = Program()
     inputs = [
-        program.inputs(f"parameter{k}", int(np.prod(shape, dtype=int))).reshape(shape)
-        for k, shape in enumerate(shapes)
+        program.inputs(f"parameter{k}", int(np.prod(shape, dtype=int))).reshape(shape) for k, shape in enumerate(shapes)
     ]
     return program, inputs
 
@@ -122,12 +119,8 @@ def _walk(evaluator: Evaluator, arrays) -> np.ndarray:
         for k, array in enumerate(arrays):
             same = array.strides[0] == 0  # one row for all, as np.broadcast_to makes it
             rows = array[first : first + (1 if same else count)].reshape(1 if same else count, -1)
-            columns = (
-                rows[0].tolist() if same else [np.ascontiguousarray(rows[:, j]) for j in range(rows.shape[1])]
-            )
+            columns = rows[0].tolist() if same else [np.ascontiguousarray(rows[:, j]) for j in range(rows.shape[1])]
             inputs |= {(f"parameter{k}", j): column for j, column in enumerate(columns)}
         values = evaluator(inputs)
-        pieces.append(
-            np.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count)).T
-        )
+        pieces.append(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count)).T)
     return np.concatenate(pieces)

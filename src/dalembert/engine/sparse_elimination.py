@@ -13,7 +13,7 @@ PIVOT_THRESHOLD = 0.1
 
 
 class Pivoting:
-    """How large an entry is: scaled by rows, sampled. The threshold bounds the multipliers, as partial pivoting does."""
+    """How large an entry is: scaled by rows, sampled. The threshold bounds the multipliers as partial pivoting does."""
 
     def __init__(self, values: Values, row_scale: np.ndarray) -> None:
         self._values, self._row_scale = values, row_scale
@@ -130,6 +130,4 @@ def _choose(queue, active, rows, holders, pivoting: Pivoting) -> tuple[int, int]
     if best is not None:
         return best[2], best[3]
     assert fallback is not None
-    return fallback[1], fallback[
-        2
-    ]  # nothing is safe on all samples: the least bad; the code watches its growth
+    return fallback[1], fallback[2]  # nothing is safe on all samples: the least bad; the code watches its growth

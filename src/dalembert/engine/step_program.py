@@ -52,9 +52,7 @@ class StepProgram:
         updates = [node for block in self.reduced.blocks for node in block.update]
         levels = self.levels
         in_loop = [
-            k
-            for k in self.program.needed(updates)
-            if levels[k] >= 3 and self.program.op[k] not in (CONST, INPUT)
+            k for k in self.program.needed(updates) if levels[k] >= 3 and self.program.op[k] not in (CONST, INPUT)
         ]
         return {
             **self.reduced.statistics,
@@ -80,9 +78,7 @@ def build_step_program(
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
     samples = sampled_inputs(functions, program, guess, state, t, h, parameters, seed)
-    reduced = reduce_step(
-        program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations
-    )
+    reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
     return StepProgram(
         functions=functions,
@@ -120,9 +116,7 @@ def sampled_inputs(functions, program, guess, state, t, h, parameters, seed: int
             scale = np.max(np.abs(part), initial=0.0) or 1.0
             near = part[:, None] + 0.1 * scale * random.standard_normal((length, 2))
             far = scale * random.standard_normal((length, SAMPLES - 3))
-            far[::2, 0] = (
-                0.0  # every component vanishes in one of these two: a pivot must not be a single one
-            )
+            far[::2, 0] = 0.0  # every component vanishes in one of these two: a pivot must not be a single one
             far[1::2, 1] = 0.0
             table = np.concatenate([part[:, None], near, far], axis=1)
             samples |= {(kind, first + k): table[k] for k in range(length)}

@@ -46,9 +46,7 @@ def solve_step(functions: StepFunctions, guess, t, h, state, parameters) -> Step
     root = find_root(functions.residual, guess, (t, h, state, parameters), MAX_ITERATIONS)
     status = jnp.where(root.converged, OK, jnp.where(root.finite, NOT_CONVERGED, NOT_FINITE))
     left = functions.residual(jax.lax.stop_gradient(root.x), t, h, state, parameters)
-    return StepResult(
-        root.x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left)))
-    )
+    return StepResult(root.x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left))))
 
 
 def _two_sum(a, b):
@@ -58,11 +56,9 @@ def _two_sum(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-def advance(
-    functions: StepFunctions, carry: Carry, t0, h, parameters, compensated: bool
-) -> tuple[Carry, StepResult]:
+def advance(functions: StepFunctions, carry: Carry, t0, h, parameters, compensated: bool) -> tuple[Carry, StepResult]:
     """One step of the loop; a failed step leaves the state as it was."""
-    t = t0 + carry.step * h
+    t = t0 + carry.step.astype(jnp.float64) * h
     weights = jnp.asarray(extrapolation_weights())[carry.known]
     from_method = functions.guess(t, h, carry.state, parameters)
     guess = jnp.where(carry.known >= 2, weights @ carry.history, from_method)
@@ -115,9 +111,7 @@ class XlaRun:
     def report(self) -> dict:
         return {"engine_reason": self._reason, "unknowns": self.functions.size}
 
-    def run(
-        self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int
-    ) -> Chunk:
+    def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         carry = jax.tree.map(jnp.asarray, carry)
         carry, saved, iterations, worst, status, update, count = self._compiled(capacity)(
@@ -162,9 +156,7 @@ class XlaRun:
             jnp.zeros((), jnp.int64), carry, saved, zeros, zeros, jnp.zeros((), jnp.int64), jnp.zeros(()),
             jnp.zeros((), jnp.int64),
         )  # fmt: skip
-        _, carry, saved, iterations, worst, status, update, count = jax.lax.while_loop(
-            keep_going, body, start
-        )
+        _, carry, saved, iterations, worst, status, update, count = jax.lax.while_loop(keep_going, body, start)
         return carry, saved, iterations, worst, status, update, count
 
 

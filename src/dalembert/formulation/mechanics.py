@@ -13,13 +13,13 @@ A method keeps v and p as separate unknowns tied by `legendre`; the engine elimi
 from __future__ import annotations
 
 import abc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..problem import AbstractSystem, HamiltonianSystem
+from ..problem import AbstractSystem, HamiltonianSystem, System
 from .constraints import Holonomic
 
 
@@ -38,30 +38,30 @@ class Mechanics(eqx.Module):
     holonomic: eqx.AbstractVar[Holonomic]
 
     @abc.abstractmethod
-    def legendre(self, t, q, v, p):
+    def legendre(self, t, q, v, p) -> Any:
         """Zero where v and p belong together."""
 
     @abc.abstractmethod
-    def rate(self, t, q, v, p):
+    def rate(self, t, q, v, p) -> Any:
         """The rate of the momentum without constraint forces."""
 
     @abc.abstractmethod
-    def energy(self, t, q, v, p):
+    def energy(self, t, q, v, p) -> Any:
         """v . L_v - L, or H."""
 
-    def external_force(self, t, q, v):
+    def external_force(self, t, q, v) -> Any:
         """F(t, q, v), zero if the system has none."""
         return self.system.force(t, q, v) if self.system.provides("force") else jnp.zeros_like(q)
 
-    def constraint(self, t, q):
+    def constraint(self, t, q) -> Any:
         """g(t, q)."""
         return self.holonomic.value(t, q)
 
-    def hidden(self, t, q, v):
+    def hidden(self, t, q, v) -> Any:
         """g_q v + g_t."""
         return self.holonomic.hidden(t, q, v)
 
-    def constraint_force(self, t, q, lam):
+    def constraint_force(self, t, q, lam) -> Any:
         """g_q^T lam."""
         return self.holonomic.force(t, q, lam)
 
@@ -85,16 +85,16 @@ class Mechanics(eqx.Module):
 class LagrangianMechanics(Mechanics):
     """`Mechanics` of a Lagrangian."""
 
-    system: AbstractSystem
+    system: System
     holonomic: Holonomic
 
-    def legendre(self, t, q, v, p):
+    def legendre(self, t, q, v, p) -> Any:
         return p - jax.grad(self.system.lagrangian, argnums=2)(t, q, v)
 
-    def rate(self, t, q, v, p):
+    def rate(self, t, q, v, p) -> Any:
         return jax.grad(self.system.lagrangian, argnums=1)(t, q, v) + self.external_force(t, q, v)
 
-    def energy(self, t, q, v, p):
+    def energy(self, t, q, v, p) -> Any:
         value, momentum = jax.value_and_grad(self.system.lagrangian, argnums=2)(t, q, v)
         return v @ momentum - value
 
@@ -105,13 +105,13 @@ class HamiltonianMechanics(Mechanics):
     system: HamiltonianSystem
     holonomic: Holonomic
 
-    def legendre(self, t, q, v, p):
+    def legendre(self, t, q, v, p) -> Any:
         return v - jax.grad(self.system.hamiltonian, argnums=2)(t, q, p)
 
-    def rate(self, t, q, v, p):
+    def rate(self, t, q, v, p) -> Any:
         return -jax.grad(self.system.hamiltonian, argnums=1)(t, q, p) + self.external_force(t, q, v)
 
-    def energy(self, t, q, v, p):
+    def energy(self, t, q, v, p) -> Any:
         return self.system.hamiltonian(t, q, p)
 
 

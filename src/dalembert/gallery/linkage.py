@@ -40,11 +40,7 @@ class FourBar(Ready, System):
     def lagrangian(self, t, q, v):
         B, C, vB, vC = q[:2], q[2:], v[:2], v[2:]
         still = jnp.zeros(2)
-        kinetic = (
-            _rod(self.crank_mass, still, vB)
-            + _rod(self.coupler_mass, vB, vC)
-            + _rod(self.rocker_mass, vC, still)
-        )
+        kinetic = _rod(self.crank_mass, still, vB) + _rod(self.coupler_mass, vB, vC) + _rod(self.rocker_mass, vC, still)
         heights = self.crank_mass * B[1] + self.coupler_mass * (B[1] + C[1]) + self.rocker_mass * C[1]
         return kinetic - 0.5 * self.gravity * heights
 
@@ -114,15 +110,11 @@ class SliderCrank(Ready, System):
         vB = jnp.array([turn_x[0], turn_y[0]])
         vS = jnp.array([turn_x[0] + turn_x[1], turn_y[0] + turn_y[1]])
         kinetic = (
-            _rod(self.crank_mass, jnp.zeros(2), vB)
-            + _rod(self.rod_mass, vB, vS)
-            + 0.5 * self.slider_mass * (vS @ vS)
+            _rod(self.crank_mass, jnp.zeros(2), vB) + _rod(self.rod_mass, vB, vS) + 0.5 * self.slider_mass * (vS @ vS)
         )
         height_B = self.crank * sine[0]
         height_S = height_B + self.rod * sine[1]
-        return kinetic - 0.5 * self.gravity * (
-            self.crank_mass * height_B + self.rod_mass * (height_B + height_S)
-        )
+        return kinetic - 0.5 * self.gravity * (self.crank_mass * height_B + self.rod_mass * (height_B + height_S))
 
     def holonomic(self, t, q):
         return self.crank * jnp.sin(q[0]) + self.rod * jnp.sin(q[1])

@@ -117,9 +117,7 @@ class PolarPendulum(Ready, System):
         (r, phi), (radial, angular) = (np.asarray(x) for x in given_or_default(self, q0, v0))
         offset, mass = float(self.offset), float(self.mass)
         outward, across = np.array([np.cos(phi), np.sin(phi)]), np.array([-np.sin(phi), np.cos(phi)])
-        motion = self._cartesian().exact(
-            t, r * outward - [offset, 0.0], radial * outward + r * angular * across
-        )
+        motion = self._cartesian().exact(t, r * outward - [offset, 0.0], radial * outward + r * angular * across)
         x, y = offset + motion.q[..., 0], motion.q[..., 1]
         r = np.hypot(x, y)
         q = np.stack([r, np.arctan2(y, x)], axis=-1)

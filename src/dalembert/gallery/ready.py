@@ -45,6 +45,4 @@ def given_or_default(system: Ready, q0, v0):
 def exact_state(q, p, v, lam=None) -> State:
     """The record of an exact motion, time first; without `lam` there are no constraints."""
     empty = jnp.zeros((*q.shape[:-1], 0))
-    return State(
-        jnp.asarray(q), jnp.asarray(p), jnp.asarray(v), empty if lam is None else jnp.asarray(lam), empty
-    )
+    return State(jnp.asarray(q), jnp.asarray(p), jnp.asarray(v), empty if lam is None else jnp.asarray(lam), empty)

@@ -64,9 +64,7 @@ class Step(eqx.Module):
 
     def end(self, *, dq, dp, v, lam=None, psi=None) -> Advance:
         """The state at t + h; multipliers that a method does not compute keep their values."""
-        return Advance(
-            dq, dp, v, self.start.lam if lam is None else lam, self.start.psi if psi is None else psi
-        )
+        return Advance(dq, dp, v, self.start.lam if lam is None else lam, self.start.psi if psi is None else psi)
 
 
 class Method(eqx.Module):

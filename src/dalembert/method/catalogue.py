@@ -37,6 +37,4 @@ def method_named(name: str) -> Method:
     try:
         return CATALOGUE[name.lower()].method
     except KeyError:
-        raise InputError(
-            f"unknown method {name!r}; expected one of: {', '.join(sorted(CATALOGUE))}."
-        ) from None
+        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(CATALOGUE))}.") from None

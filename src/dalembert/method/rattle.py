@@ -59,10 +59,7 @@ def _position_step(m: Mechanics, t0, h, q0, p0, V0, V1, p_half, q1, L0, label: s
     """The five equations of the module's docstring, from (q0, p0) to q1."""
     t1 = t0 + h
     return {
-        f"{label}: momentum": p_half
-        - p0
-        - h / 2 * m.rate(t0, q0, V0, p_half)
-        + m.constraint_force(t0, q0, L0) / h,
+        f"{label}: momentum": p_half - p0 - h / 2 * m.rate(t0, q0, V0, p_half) + m.constraint_force(t0, q0, L0) / h,
         f"{label}: velocity at the start": m.legendre(t0, q0, V0, p_half),
         f"{label}: position": q1 - q0 - h / 2 * (V0 + V1),
         f"{label}: velocity at the end": m.legendre(t1, q1, V1, p_half),
@@ -92,20 +89,13 @@ class Rattle(Method):
 
     def guess(self, step: Step) -> RattleUnknowns:
         h, (q, p, v, lam, _) = step.h, step.start
-        return RattleUnknowns(
-            V0=v, V1=v, p_half=p, q1=q + h * v, L0=h**2 / 2 * lam, p1=p, v1=v, L1=h / 2 * lam
-        )
+        return RattleUnknowns(V0=v, V1=v, p_half=p, q1=q + h * v, L0=h**2 / 2 * lam, p1=p, v1=v, L1=h / 2 * lam)
 
     def residual(self, x: RattleUnknowns, step: Step) -> dict[str, jax.Array]:
         m, h, t1, start = step.mechanics, step.h, step.t_end, step.start
-        return _position_step(
-            m, step.t, h, start.q, start.p, x.V0, x.V1, x.p_half, x.q1, x.L0, "first half"
-        ) | {
+        return _position_step(m, step.t, h, start.q, start.p, x.V0, x.V1, x.p_half, x.q1, x.L0, "first half") | {
             "second half: momentum": (
-                x.p1
-                - x.p_half
-                - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half)
-                + m.constraint_force(t1, x.q1, x.L1)
+                x.p1 - x.p_half - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half) + m.constraint_force(t1, x.q1, x.L1)
             ),
             "second half: velocity": m.legendre(t1, x.q1, x.v1, x.p1),
             "second half: hidden constraint": m.hidden(t1, x.q1, x.v1),
@@ -153,10 +143,7 @@ class Shake(Method):
         first = _position_step(m, step.t, h, start.q, start.p, x.V0, x.V1, x.p_half, x.q1, x.L0, "first half")
         second = {
             "second half: momentum": (
-                x.p1
-                - x.p_half
-                - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half)
-                + m.constraint_force(t1, x.q1, x.L1) / h
+                x.p1 - x.p_half - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half) + m.constraint_force(t1, x.q1, x.L1) / h
             ),
             "second half: velocity": m.legendre(t1, x.q1, x.v1, x.p1),
         }
@@ -167,6 +154,4 @@ class Shake(Method):
         m, h, t0, t1, q0 = step.mechanics, step.h, step.t, step.t_end, step.start.q
         forces = m.rate(t0, q0, x.V0, x.p_half) + m.rate(t1, x.q1, x.V1, x.p_half)
         reactions = m.constraint_force(t0, q0, x.L0) + m.constraint_force(t1, x.q1, x.L1)
-        return step.end(
-            dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions / h, v=x.v1, lam=2 / h**2 * x.L1
-        )
+        return step.end(dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions / h, v=x.v1, lam=2 / h**2 * x.L1)

@@ -52,9 +52,7 @@ def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
     """
     geometry = geometry_of(run, dimension) if np.ndim(run.q) == 2 else None
     size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
-    return _figure(
-        run, path, *size, lambda figure: _draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry)
-    )
+    return _figure(run, path, *size, lambda figure: _draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
 
 
 def plot_phase(run, path=None, *, coordinates: Sequence[int] | None = None) -> Figure:
@@ -101,9 +99,7 @@ def plot_convergence(
             values = np.asarray(values, dtype=float)
             good = np.isfinite(values) & (values > 0)
             largest = max(largest, float(np.max(values[good], initial=0.0)))
-            axes.plot(
-                h[good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label
-            )
+            axes.plot(h[good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label)
         axes.set_xscale("log")
         axes.set_yscale("log")
         if order is not None and largest > 0:
@@ -188,7 +184,7 @@ def _draw_path(figure, where, run, geometry: Geometry | None) -> None:
     legend_above(axes, height=0.9 if spatial else 1.0)
 
 
-def frame_axes(axes, geometry: Geometry, zoom: float = 1.0) -> None:
+def frame_axes(axes, geometry: Geometry, zoom: float = 0.83) -> None:
     """Limits that hold all points at all times, equal scales, labels."""
     limits = geometry.limits()
     axes.set_xlim(*limits[0])

@@ -110,9 +110,7 @@ def _at(run, geometry: Geometry, times: np.ndarray) -> np.ndarray:
     t = np.asarray(run.t)
     if len(t) == 1:
         return np.repeat(geometry.points, len(times), axis=0)
-    if geometry.points.size == np.asarray(run.q).size and np.shares_memory(
-        geometry.points, np.asarray(run.q)
-    ):
+    if geometry.points.size == np.asarray(run.q).size and np.shares_memory(geometry.points, np.asarray(run.q)):
         return CubicHermiteSpline(t, run.q, run.v)(times).reshape(len(times), *geometry.points.shape[1:])
     flat = geometry.points.reshape(len(t), -1)
     right = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
@@ -229,9 +227,7 @@ def _write_gif(part: pathlib.Path, pictures: Iterator[np.ndarray], sample: np.nd
     entries = np.array(palette.getpalette()).reshape(-1, 3)
     entries[np.min(entries, axis=1) > 240] = 255  # white paper stays white
     palette.putpalette(entries.ravel().tolist())
-    frames = (
-        Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
-    )
+    frames = (Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
     milliseconds = max(20, round(100 / fps) * 10)  # a gif counts in hundredths of a second
     next(frames).save(
         part, format="GIF", save_all=True, append_images=frames, duration=milliseconds, loop=0, optimize=False

@@ -30,9 +30,7 @@ def curve(axes, t, y, color, label: str | None = None, linewidth: float = 1.4) -
     axes.plot(t, y, color=color, label=label, linewidth=linewidth, marker=_marker(t), markersize=4)
 
 
-def windows(
-    t: np.ndarray, y: np.ndarray, count: int = MOST_TURNS
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def windows(t: np.ndarray, y: np.ndarray, count: int = MOST_TURNS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, smallest and largest value of y in `count` windows; the first and last time stay."""
     count = min(count, len(t))
     edges = np.linspace(0, len(t), count + 1).astype(int)[:-1]
@@ -75,9 +73,7 @@ def scaled_label(axes, label: str) -> None:
     if -2 <= exponent <= 3:
         axes.set_ylabel(f"${label}$")
         return
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda y, _: f"{y / 10.0**exponent:g}".replace("-", "\N{MINUS SIGN}"))
-    )
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y / 10.0**exponent:g}".replace("-", "\N{MINUS SIGN}")))
     axes.set_ylabel(rf"${label}\quad[10^{{{exponent}}}]$")
 
 

@@ -85,9 +85,7 @@ def checked_target(path, types: tuple[str, ...], what: str) -> pathlib.Path:
     target = pathlib.Path(path)
     if target.suffix.lower() not in types:
         found = f"{target.suffix!r}" if target.suffix else "no ending"
-        raise InputError(
-            f"cannot save {what} to {target}: expected a name ending in {', '.join(types)}, got {found}."
-        )
+        raise InputError(f"cannot save {what} to {target}: expected a name ending in {', '.join(types)}, got {found}.")
     if not target.parent.is_dir():
         raise InputError(f"cannot save {what} to {target}: the folder {target.parent} does not exist.")
     if target.is_dir():

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import jax
+from typing import Any, NamedTuple
 
 
 class State(NamedTuple):
     """q and p are advanced by increments (compensated summation); v, lam and psi are replaced at every step."""
 
-    q: jax.Array
-    p: jax.Array
-    v: jax.Array
-    lam: jax.Array
-    psi: jax.Array
+    q: Any
+    p: Any
+    v: Any
+    lam: Any
+    psi: Any

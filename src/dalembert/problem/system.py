@@ -16,6 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from ..errors import InputError, ModelError
 
@@ -41,35 +42,35 @@ class AbstractSystem(eqx.Module):
     # origin - 0 - 1 - 2 - ...; nothing by default.
     bars = ()
 
-    def holonomic(self, t, q):
+    def holonomic(self, t, q) -> Any:
         """Holonomic constraints g(t, q) = 0: a scalar or an array of shape (m,)."""
         raise NotImplementedError
 
-    def nonholonomic(self, t, q, v):
+    def nonholonomic(self, t, q, v) -> Any:
         """Nonholonomic constraints k(t, q, v) = 0: a scalar or an array of shape (k,)."""
         raise NotImplementedError
 
-    def force(self, t, q, v):
+    def force(self, t, q, v) -> Any:
         """Forces that do not derive from the Lagrangian, shape (n,)."""
         raise NotImplementedError
 
-    def reaction(self, t, q, v, psi):
+    def reaction(self, t, q, v, psi) -> Any:
         """The non-ideal part of the constraint reaction, shape (n,); may be nonlinear in psi."""
         raise NotImplementedError
 
-    def gap(self, t, q):
+    def gap(self, t, q) -> Any:
         """Contact distances, >= 0, shape (contacts,)."""
         raise NotImplementedError
 
-    def tangent(self, t, q):
+    def tangent(self, t, q) -> Any:
         """Friction directions: (contacts, n) in 2D, (contacts, 2, n) in 3D."""
         raise NotImplementedError
 
-    def invariants(self, t, q, p):
+    def invariants(self, t, q, p) -> Any:
         """Quantities to watch, by name: a dict of scalars or arrays."""
         raise NotImplementedError
 
-    def points(self, t, q):
+    def points(self, t, q) -> Any:
         """Where to draw the system's points, shape (points, 2) or (points, 3); fixed ones may be among them.
 
         Without it, pictures take consecutive pairs (or triples) of coordinates for points.
@@ -92,14 +93,14 @@ class System(AbstractSystem):
     >>> class Pendulum(System):
     ...     length: float = 1.0
     ...
-    ...     def lagrangian(self, t, q, v):
+    ...     def lagrangian(self, t, q, v) -> Any:
     ...         return 0.5 * v @ v - 9.81 * q[1]
     ...
-    ...     def holonomic(self, t, q):
+    ...     def holonomic(self, t, q) -> Any:
     ...         return 0.5 * (q @ q - self.length**2)
     """
 
-    def lagrangian(self, t, q, v):
+    def lagrangian(self, t, q, v) -> Any:
         """L(t, q, v), a scalar."""
         raise NotImplementedError
 
@@ -107,7 +108,7 @@ class System(AbstractSystem):
 class HamiltonianSystem(AbstractSystem):
     """A mechanical system given by its Hamiltonian H(t, q, p)."""
 
-    def hamiltonian(self, t, q, p):
+    def hamiltonian(self, t, q, p) -> Any:
         """H(t, q, p), a scalar."""
         raise NotImplementedError
 
@@ -133,22 +134,19 @@ def system(
     ... )
     """
     if (lagrangian is None) == (hamiltonian is None):
-        raise InputError(
-            "da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them."
-        )
-    main = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
+        raise InputError("da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them.")
+    main: dict[str, Any] = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
     functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS + PICTURE_PARTS if key in parts}
     for key, function in functions.items():
         if not callable(function):
             raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")
-    namespace: dict[str, Any] = {
-        key: _as_method(key, function, tuple(parts)) for key, function in functions.items()
-    }
+    namespace: dict[str, Any] = {key: _as_method(key, function, tuple(parts)) for key, function in functions.items()}
     # attributes that a base class has already count as fields with a default, which must come last
     ordered = sorted(parts, key=lambda key: key in PLAIN_ATTRIBUTES)
     namespace["__annotations__"] = {key: (float if _is_number(parts[key]) else Any) for key in ordered}
     base = System if lagrangian is not None else HamiltonianSystem
-    return type(base)(name, (base,), namespace)(**parts)
+    kind: Any = type(base)
+    return kind(name, (base,), namespace)(**parts)
 
 
 def _as_method(name: str, function: Callable, parameters: tuple[str, ...]) -> Callable:
@@ -191,18 +189,14 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     needed = "hamiltonian" if isinstance(system, HamiltonianSystem) else "lagrangian"
     base = HamiltonianSystem if needed == "hamiltonian" else System
     if getattr(type(system), needed) is getattr(base, needed, None):
-        raise ModelError(
-            f"{type(system).__name__} defines no {needed}(t, q, {'p' if needed[0] == 'h' else 'v'})."
-        )
+        raise ModelError(f"{type(system).__name__} defines no {needed}(t, q, {'p' if needed[0] == 'h' else 'v'}).")
     changes = {}
     for field in dataclasses.fields(system):
         value = getattr(system, field.name)
         if field.type not in (float, "float"):
             continue
         if isinstance(value, str | bytes | bool | None):
-            raise InputError(
-                f"parameter {field.name} of {type(system).__name__} must be a number, got {value!r}."
-            )
+            raise InputError(f"parameter {field.name} of {type(system).__name__} must be a number, got {value!r}.")
         if isinstance(value, int):
             changes[field.name] = float(value)
     if changes:
@@ -213,11 +207,11 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
 def _checked_leaf(path, leaf):
     if not _is_parameter(leaf):
         return leaf
-    array = leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf, dtype=np.float64)
+    array = leaf if isinstance(leaf, Tracer) else np.asarray(leaf, dtype=np.float64)
     if isinstance(array, np.ndarray) and not np.all(np.isfinite(array)):
         name = jax.tree_util.keystr(path).lstrip(".")
         raise InputError(f"parameter {name} must be finite, got {leaf!r}.")
-    return jnp.asarray(array, jnp.float64) if isinstance(array, jax.core.Tracer) else array
+    return jnp.asarray(array, jnp.float64) if isinstance(array, Tracer) else array
 
 
 def split_parameters(system: AbstractSystem) -> tuple[AbstractSystem, AbstractSystem]:
@@ -231,7 +225,7 @@ def parameter_record(system: AbstractSystem) -> dict[str, Any]:
     for field in dataclasses.fields(system):
         value = getattr(system, field.name)
         if isinstance(value, jax.Array | np.ndarray | float):
-            value = np.asarray(value).tolist() if not isinstance(value, jax.core.Tracer) else "traced"
+            value = np.asarray(value).tolist() if not isinstance(value, Tracer) else "traced"
         elif not isinstance(value, int | str | bool):
             value = repr(value)
         record[field.name] = value

@@ -105,17 +105,13 @@ def _fits(system: Ready, method: Method) -> bool:
     return all(part in method.handles for part in system.parts)
 
 
-def _write_system(
-    folder: pathlib.Path, name: str, kind: type[Ready], found: list[Measurement]
-) -> SystemSection:
+def _write_system(folder: pathlib.Path, name: str, kind: type[Ready], found: list[Measurement]) -> SystemSection:
     for result in found:
         result.run.save(folder / "runs" / f"{name}_{result.method_name}.nc")
     first = found[0]
     figure = folder / "figures" / f"{name}.png"
     plot(first.run, figure)
-    kept = ", ".join(
-        f"{key.replace('_', ' ')} changes by {small(value)}" for key, value in first.invariants.items()
-    )
+    kept = ", ".join(f"{key.replace('_', ' ')} changes by {small(value)}" for key, value in first.invariants.items())
     made = first.run.provenance
     note = f"{made['method']}, h = {made['h']:g}, {made['steps']:,} steps" + (f"; {kept}" if kept else "")
     return SystemSection(name, first_sentence(kind), Picture(figure, ""), note)
@@ -123,7 +119,7 @@ def _write_system(
 
 def first_sentence(kind: type) -> str:
     """The first paragraph of a class's documentation, in one line."""
-    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].replace("`", "").split())
+    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].replace("`", "'").split())
 
 
 def _write_film(folder: pathlib.Path, kind: type[Ready]) -> Picture:

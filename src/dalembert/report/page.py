@@ -45,13 +45,15 @@ code { font-size: .9em; }
   body { padding: 1rem .8rem 3rem; }
   thead { display: none; }
   table, tbody { display: block; }
-  tr { display: grid; grid-template-columns: 1fr 1fr; column-gap: 1.2rem; padding: .5rem .4rem;
+  tr { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); column-gap: 1.2rem; padding: .5rem .4rem;
     border-bottom: 1px solid var(--line); }
   td, td.claims { display: flex; justify-content: space-between; gap: .6rem; padding: .12rem .3rem;
     text-align: right; white-space: nowrap; }
   td.wide { grid-column: 1 / -1; white-space: normal; }
   td::before { content: attr(data-name); color: var(--soft); }
-  td:first-child { font-weight: 600; } td:first-child::before { content: none; }
+  td:first-child { font-weight: 600; white-space: normal; text-align: left; overflow-wrap: anywhere; }
+  td:first-child::before { content: none; }
+  .scroll { overflow-x: auto; } .scroll img { max-width: none; width: 44rem; }
   td:empty { display: none; }
 }
 """
@@ -101,7 +103,7 @@ All numbers were measured in this run.</p>
 {_table(measurements)}
 <p class="soft">Orders: slopes fitted to the errors at a fixed time over four step sizes, in position q,
 momentum p and multiplier &lambda;. Energy: the largest |E &minus; E(0)| over the run; in brackets where the
-system does not conserve it. Speed: the second run, compilation not counted.</p>
+system does not conserve it. Speed: the fastest of several runs, compilation not counted.</p>
 <h2>Motion</h2>
 {_figure(film)}
 <h2>Convergence</h2>
@@ -167,9 +169,7 @@ def _row(found: Measurement) -> str:
     last = ' class="claims"' if not found.failures else ' class="claims wide"'
     kinds = [*[""] * (len(cells) - 1), last]
     named = zip(_SHORT, kinds, cells, strict=True)
-    return (
-        "<tr>" + "".join(f'<td data-name="{name}"{kind}>{cell}</td>' for name, kind, cell in named) + "</tr>"
-    )
+    return "<tr>" + "".join(f'<td data-name="{name}"{kind}>{cell}</td>' for name, kind, cell in named) + "</tr>"
 
 
 def small(value: float) -> str:
@@ -184,7 +184,7 @@ def _order(value: float | None) -> str:
 def _section(section: SystemSection) -> str:
     return (
         f"<h3>{html.escape(section.name)}</h3><p>{html.escape(section.description)}</p>"
-        f'<p class="soft">{html.escape(section.note)}</p>{_figure(section.picture)}'
+        f'<p class="soft">{html.escape(section.note)}</p>{_figure(section.picture, "scroll")}'
     )
 
 
@@ -196,18 +196,16 @@ def _light(path: pathlib.Path) -> bytes:
 
     with Image.open(path) as full:
         width = min(full.width, WIDEST)
-        still = full.convert("RGB").resize(
-            (width, round(full.height * width / full.width)), Image.Resampling.LANCZOS
-        )
+        still = full.convert("RGB").resize((width, round(full.height * width / full.width)), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    still.quantize(128, dither=Image.Dither.NONE).save(buffer, format="PNG", optimize=True)
+    still.quantize(128, dither=Image.Dither.NONE).save(buffer, format="PNG")
     return buffer.getvalue()
 
 
-def _figure(picture: Picture) -> str:
+def _figure(picture: Picture, kind: str = "") -> str:
     data = base64.b64encode(_light(picture.path)).decode("ascii")
     caption = html.escape(picture.caption)
     shown = f"<figcaption>{caption}</figcaption>" if caption else ""
     alternative = caption or html.escape(f"overview of {picture.path.stem}")
     source = f"data:{_TYPES[picture.path.suffix]};base64,{data}"
-    return f'<figure><img src="{source}" alt="{alternative}" loading="lazy">{shown}</figure>'
+    return f'<figure class="{kind}"><img src="{source}" alt="{alternative}" loading="lazy">{shown}</figure>'

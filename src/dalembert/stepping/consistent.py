@@ -14,11 +14,13 @@ Multiplier: the linear system of `Mechanics.acceleration_residual`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .. import nonlinear
 from ..engine import find_root
@@ -41,13 +43,11 @@ class ConsistentStart:
     v: jax.Array
     p: jax.Array
     lam: jax.Array
-    moved_q: float
-    moved_v: float
+    moved_q: Any
+    moved_v: Any
 
     def __repr__(self) -> str:
-        return (
-            f"ConsistentStart(moved_q={self.moved_q:.3g}, moved_v={self.moved_v:.3g}, q={self.q}, v={self.v})"
-        )
+        return f"ConsistentStart(moved_q={self.moved_q:.3g}, moved_v={self.moved_v:.3g}, q={self.q}, v={self.v})"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _size(x):
 
 def is_traced(*trees) -> bool:
     """True if any leaf is a JAX tracer."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
 def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str) -> Start:
@@ -99,18 +99,15 @@ def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redu
     if second.shape != q.shape:
         raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
     layout = layout_of(system, q.shape[0])
-    if layout.m >= layout.n and layout.m:
-        if redundant == "refuse":
-            raise ModelError(
-                f"{type(system).__name__} has {layout.m} holonomic constraints on {layout.n} coordinates: "
-                "nothing is left to move. Check the constraints and the length of q0; if they depend on each "
-                'other, remove some or pass redundant="allow".'
-            )
+    if layout.m >= layout.n and layout.m and redundant == "refuse":
+        raise ModelError(
+            f"{type(system).__name__} has {layout.m} holonomic constraints on {layout.n} coordinates: "
+            "nothing is left to move. Check the constraints and the length of q0; if they depend on each "
+            'other, remove some or pass redundant="allow".'
+        )
     if is_traced(system, q, second):
         return _traced_start(system, q, second, second_name, t0, project, layout)
-    return _eager_start(
-        system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout
-    )
+    return _eager_start(system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout)
 
 
 def _vector(name: str, value):
@@ -173,8 +170,9 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
                 "The mass matrix is singular, or the value is out of reach."
             )
     if not np.all(np.isfinite(other)):
+        function_name = "Hamiltonian" if isinstance(system, HamiltonianSystem) else "Lagrangian"
         raise ModelError(
-            f"{type(system).__name__}: the derivatives of the {'Hamiltonian' if isinstance(system, HamiltonianSystem) else 'Lagrangian'} "
+            f"{type(system).__name__}: the derivatives of the {function_name} "
             f"are not finite at the start (t={t:g}); check q0 and the parameters."
         )
     return (second, other) if second_name == "v0" else (other, second)
@@ -263,6 +261,4 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
 
 def _traced_root(function, guess, *arguments):
     root = nonlinear.find_root(function, guess, arguments, 50)
-    return eqx.error_if(
-        root.x, ~root.converged, "the starting values could not be computed (Newton did not converge)"
-    )
+    return eqx.error_if(root.x, ~root.converged, "the starting values could not be computed (Newton did not converge)")

@@ -19,11 +19,26 @@ from .step import Layout, assemble
 
 def batch_size(system: AbstractSystem, *arrays) -> int | None:
     """The number of members if a starting value has a leading axis, or a scalar parameter is an array; else None."""
-    sizes = {np.shape(a)[0] for a in arrays if a is not None and np.ndim(a) == 2}
+    sizes = {np.shape(a)[0] for a in arrays if a is not None and _dimensions(a) == 2}
     sizes |= {np.shape(getattr(system, name))[0] for name in _batched_fields(system)}
     if len(sizes) > 1:
         raise InputError(f"the members of a batch must agree in number, got leading axes of {sorted(sizes)}.")
     return sizes.pop() if sizes else None
+
+
+def _dimensions(value) -> int:
+    try:
+        return np.ndim(value)
+    except ValueError:  # a ragged list: refused later, with its name
+        return 0
+
+
+def _shape(value) -> tuple[int, ...]:
+    """The shape of an array; empty for what is none (the checks of a single start say what is wrong with it)."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        return ()
 
 
 def _batched_fields(system: AbstractSystem) -> list[str]:
@@ -100,9 +115,7 @@ def integrate_ensemble(
     alone = np.flatnonzero(failed >= 0)
     for k in alone:
         single = choose_engine(functions, states[k], t0, h, parameters[k], compensated=compensated)
-        chunk = single.run(
-            single.first_carry(states[k]), t0, h, steps, save_every, parameters[k], steps // save_every
-        )
+        chunk = single.run(single.first_carry(states[k]), t0, h, steps, save_every, parameters[k], steps // save_every)
         result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
         failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
     stats = {
@@ -134,11 +147,10 @@ class _Start:
 @functools.lru_cache(maxsize=32)
 def _ensemble(functions, compensated: bool, start: _Start) -> EnsembleRun:
     try:
-        return EnsembleRun(functions, *start.values, compensated)
+        states, t0, h, parameters = start.values
+        return EnsembleRun(functions, states, t0, h, parameters, compensated)
     except UnsupportedByEngine as reason:
-        raise InputError(
-            f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead."
-        ) from reason
+        raise InputError(f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead.") from reason
 
 
 def _rows_of(q0, v0, p0, members: int):
@@ -149,9 +161,7 @@ def _rows_of(q0, v0, p0, members: int):
     for label, value in (("q0", q0), (name, second)):
         array = np.asarray(value, dtype=np.float64)
         if array.ndim not in (1, 2) or not np.all(np.isfinite(array)):
-            raise InputError(
-                f"{label} must be finite, of shape (n,) or (members, n), got shape {array.shape}."
-            )
+            raise InputError(f"{label} must be finite, of shape (n,) or (members, n), got shape {array.shape}.")
         rows.append(np.broadcast_to(array, (members, array.shape[-1])))
     if rows[0].shape != rows[1].shape:
         raise InputError(f"{name} must have the shape of q0, {rows[0].shape}, got {rows[1].shape}.")

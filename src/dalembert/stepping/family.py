@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from ..engine import Function, RowFunction, RowSolver
@@ -23,7 +24,7 @@ from ..problem import AbstractSystem, split_parameters
 def flat_parameters(system: AbstractSystem):
     """The parameters of a system as one vector of floats."""
     leaves = jax.tree.leaves(split_parameters(system)[0])
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
         return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float64) for leaf in leaves])
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in leaves] or [np.zeros(0)])
 

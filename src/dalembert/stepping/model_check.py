@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
+from jax.core import Tracer
 
 from ..engine import solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
-from ..problem import AbstractSystem, HamiltonianSystem
+from ..problem import AbstractSystem, HamiltonianSystem, System
 from .family import Family, equation, for_family
 from .step import Layout
 
@@ -25,7 +26,7 @@ DENSE_ROWS = 400
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(system)):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system)):
         return _layout(system, n)
     return _family_layout(Family(system), n, _Unkeyed(system))
 
@@ -54,6 +55,7 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
     if isinstance(system, HamiltonianSystem):
         _expect(f"{name}.hamiltonian(t, q, p)", _shape(system.hamiltonian, t, q, q, name=name), (), n)
     else:
+        assert isinstance(system, System)
         _expect(f"{name}.lagrangian(t, q, v)", _shape(system.lagrangian, t, q, q, name=name), (), n)
     if system.provides("force"):
         _expect(f"{name}.force(t, q, v)", _shape(system.force, t, q, q, name=name), (n,), n)
@@ -65,9 +67,7 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
     if system.provides("invariants"):
         found = _shape(system.invariants, t, q, q, name=name)
         if not isinstance(found, dict):
-            raise ModelError(
-                f"{name}.invariants(t, q, p) must return a dict of named values, got {_kind(found)}."
-            )
+            raise ModelError(f"{name}.invariants(t, q, p) must return a dict of named values, got {_kind(found)}.")
     return Layout(n, m, k)
 
 
@@ -91,7 +91,7 @@ def _shape(function, *arguments, name: str):
 @contextlib.contextmanager
 def _indices_checked():
     """JAX reads q[7] of three coordinates as q[2]; here it is an error."""
-    before = jax.config.jax_check_static_indices
+    before = jax.config.jax_check_static_indices  # pyright: ignore[reportAttributeAccessIssue]
     jax.config.update("jax_check_static_indices", True)
     try:
         yield
@@ -136,9 +136,7 @@ def check_regular(system: AbstractSystem, t, q, v, p) -> None:
             f"{name}: {what} is not finite at the start (t={float(t):g}); check q0, v0 and the parameters."
         )
     scale = np.abs(matrix).max() if matrix.nnz else 0.0
-    empty = [
-        k for k, size in enumerate(np.asarray(np.abs(matrix).sum(axis=1)).ravel()) if size <= 1e-13 * scale
-    ]
+    empty = [k for k, size in enumerate(np.asarray(np.abs(matrix).sum(axis=1)).ravel()) if size <= 1e-13 * scale]
     if matrix.nnz == 0 or empty:
         coordinates = ", ".join(f"q[{k}]" for k in (empty or range(len(q))))
         raise ModelError(
@@ -162,15 +160,16 @@ def constraint_jacobian(system: AbstractSystem, t, q) -> tuple[np.ndarray, spars
 
 
 def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int, ...] | None:
-    """None if all holonomic constraints are independent; else an independent subset (`redundant="allow"`) or a refusal."""
+    """None if all holonomic constraints are independent; else an independent subset ("allow") or a refusal."""
     if not system.provides("holonomic"):
         return None
     value, jacobian = constraint_jacobian(system, t, q)
-    m, n = jacobian.shape
+    m, n = (int(size) for size in jacobian.shape)  # pyright: ignore[reportGeneralTypeIssues]
     name = type(system).__name__
     if not (np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian.data))):
         raise ModelError(
-            f"{name}.holonomic or its derivative is not finite at the start (t={float(t):g}); check q0 and the parameters."
+            f"{name}.holonomic or its derivative is not finite at the start (t={float(t):g}); "
+            "check q0 and the parameters."
         )
     lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
     if m > DENSE_ROWS:
@@ -183,7 +182,7 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
     dense = jacobian.toarray() / np.where(lengths > 0, lengths, 1.0)[:, None]
     if m == 0:
         return None
-    _, triangle, order = scipy.linalg.qr(dense.T, mode="economic", pivoting=True)
+    _, triangle, order = scipy.linalg.qr(dense.T, mode="economic", pivoting=True)  # pyright: ignore
     diagonal = np.abs(np.diag(triangle))
     rank = int(np.sum(diagonal > RANK_TOLERANCE * max(1.0, diagonal[0])))
     if rank == m:

@@ -114,9 +114,7 @@ def integrate(
             system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
             members=members,
         )  # fmt: skip
-        times = np.broadcast_to(
-            t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2]
-        )
+        times = np.broadcast_to(t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2])
         return Run(
             system, method, ensemble.layout, None, times, ensemble.states, None, None,
             np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
@@ -223,19 +221,27 @@ def _run_eagerly(
     )
     compiled = time.perf_counter()
     carry = runner.first_carry(state)
-    capacity = _capacity(functions.n_state, save_every, runner.chunk_steps)
-    chunk_steps = max(1, min(runner.chunk_steps, capacity * save_every))
-    saved, iterations, worst = [state[None]], [], []
+    # chunks end where a state is saved, so that no iteration is counted across their ends
+    stride = _stride(save_every, runner.chunk_steps)
+    capacity = _capacity(functions.n_state, stride, runner.chunk_steps)
+    chunk_steps = stride * max(1, min(runner.chunk_steps // stride, capacity))
+    saved, iterations, worst = (
+        [state[None]],
+        _Intervals(save_every // stride, sum),
+        _Intervals(save_every // stride, max),
+    )
     status, taken = OK, 0
     chunk: Chunk | None = None
     interrupted = False
-    with _progress_bar(progress, steps) as report:
+    with _ProgressBar(progress, steps) as report:
         try:
             while taken < steps and status == OK:
                 todo = min(chunk_steps, steps - taken)
-                chunk = runner.run(carry, t0, h, todo, save_every, parameters, capacity)
-                carry, status, taken = chunk.carry, chunk.status, int(chunk.carry.step)
-                saved.append(chunk.saved)
+                chunk = runner.run(carry, t0, h, todo, stride, parameters, capacity)
+                before, carry, status = taken, chunk.carry, chunk.status
+                taken = int(carry.step)
+                rows = before + stride * (1 + np.arange(len(chunk.saved)))
+                saved.append(chunk.saved[rows % save_every == 0])
                 iterations.append(chunk.iterations)
                 worst.append(chunk.worst)
                 report(taken)
@@ -248,7 +254,7 @@ def _run_eagerly(
         "steps": taken,
         "compile_seconds": compiled - begun,
         "wall_seconds": finished - compiled,
-        "newton_iterations": int(sum(x.sum() for x in iterations)),
+        "newton_iterations": iterations.total,
         **runner.report(),
     }
     return Run(
@@ -258,12 +264,43 @@ def _run_eagerly(
         rows=start.rows,
         t=jnp.asarray(times[: len(states)]),
         states=states,
-        iterations=np.concatenate([*iterations, np.zeros(0, np.int64)]),
-        worst_iterations=np.concatenate([*worst, np.zeros(0, np.int64)]),
+        iterations=iterations.array(),
+        worst_iterations=worst.array(),
         status=_status(status, interrupted, taken, t0, h, chunk, functions),
         h=h,
         stats=stats,
     )
+
+
+def _stride(save_every: int, chunk_steps: int) -> int:
+    """The largest divisor of save_every that fits into a chunk."""
+    return next(
+        save_every // k for k in range(1, save_every + 1) if save_every % k == 0 and save_every // k <= chunk_steps
+    )
+
+
+class _Intervals:
+    """Counts between saved states, from counts over `parts` pieces of each interval."""
+
+    def __init__(self, parts: int, join) -> None:
+        self._parts, self._join = parts, join
+        self._whole: list[np.ndarray] = []
+        self._open: list[int] = []
+        self.total = 0
+
+    def append(self, counts: np.ndarray) -> None:
+        self.total += int(counts.sum())
+        if self._parts == 1:
+            self._whole.append(counts)
+            return
+        for count in counts.tolist():
+            self._open.append(count)
+            if len(self._open) == self._parts:
+                self._whole.append(np.array([self._join(self._open)]))
+                self._open = []
+
+    def array(self) -> np.ndarray:
+        return np.concatenate([*self._whole, np.zeros(0, np.int64)])
 
 
 def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
@@ -274,9 +311,7 @@ def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
 def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -> Status:
     time_reached = t0 + taken * h
     if interrupted:
-        return Status(
-            -1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})"
-        )
+        return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
     if code == OK:
         return Status(OK, taken, time_reached, f"ok: {taken} steps")
     cures = {
@@ -285,9 +320,7 @@ def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -
         "or check the model near this state.",
         3: "constraints become dependent there, or the mass matrix singular; try a smaller h or other coordinates.",
     }
-    last = (
-        f", last residual {chunk.residual:.2e}" if chunk is not None and np.isfinite(chunk.residual) else ""
-    )
+    last = f", last residual {chunk.residual:.2e}" if chunk is not None and np.isfinite(chunk.residual) else ""
     return Status(
         code,
         taken,
@@ -307,7 +340,7 @@ def status_of_code(code: int, steps: int, time: float) -> Status:
     )  # fmt: skip
 
 
-class _progress_bar:
+class _ProgressBar:
     """A rich progress bar with steps a second and the time left; nothing at all if not asked for."""
 
     def __init__(self, wanted: bool, steps: int) -> None:

@@ -58,9 +58,7 @@ def check_fit(system: AbstractSystem, method: Method) -> None:
         )
 
 
-def assemble(
-    system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None
-) -> StepFunctions:
+def assemble(system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None) -> StepFunctions:
     """The step functions; assembled once for all systems that differ only in parameter values."""
     return _assemble(Family(system), method, layout, rows)
 
@@ -76,13 +74,12 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     x_shape = jax.eval_shape(lambda *a: method.guess(step_at(*a)), scalar, scalar, state, vector)
     x_zero = jax.tree.map(lambda s: np.zeros(s.shape), x_shape)
     unravel_x = ravel_pytree(x_zero)[1]
-    r_shape = jax.eval_shape(
-        lambda x, *a: method.residual(x, step_at(*a)), x_shape, scalar, scalar, state, vector
-    )
+    r_shape = jax.eval_shape(lambda x, *a: method.residual(x, step_at(*a)), x_shape, scalar, scalar, state, vector)
     unknowns, equations = _names(x_shape), _names(r_shape)
     if len(unknowns) != len(equations):
         raise MethodDoesNotFit(
-            f"{type(method).__name__} has {len(unknowns)} unknowns and {len(equations)} equations; they must be as many."
+            f"{type(method).__name__} has {len(unknowns)} unknowns and {len(equations)} equations; "
+            "they must be as many."
         )
 
     def flat(tree):
@@ -104,9 +101,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
 def _names(tree) -> tuple[str, ...]:
     names = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
-        label = "".join(
-            str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path
-        )
+        label = "".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path)
         count = int(np.prod(leaf.shape, dtype=int))
         names += [label if leaf.shape == () else f"{label}[{k}]" for k in range(count)]
     return tuple(names)

@@ -1,0 +1,79 @@
+"""The checks of the claims find out a method that claims what it does not keep."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import claim_cases as measured
+import jax.numpy as jnp
+import pytest
+from claim_cases import Case
+
+from dalembert.formulation import Acceleration
+from dalembert.method import Claims, Method, Rattle, Shake, Step
+
+
+class UnderlyingEuler(Method):
+    """Explicit Euler for the equations with twice differentiated constraints; it claims to be RATTLE::
+
+    q1 = q0 + h v0,    p1 = p0 + h p',    v1 = v0 + h v'
+    """
+
+    claims: ClassVar[Claims] = Rattle.claims
+
+    def guess(self, step: Step):
+        start = step.start
+        return Acceleration(jnp.zeros_like(start.v), jnp.zeros_like(start.p), start.lam)
+
+    def residual(self, x, step: Step):
+        start = step.start
+        return step.mechanics.acceleration_residual(x, step.t, start.q, start.v, start.p)
+
+    def finish(self, x, step: Step):
+        h, start = step.h, step.start
+        return step.end(dq=h * start.v, dp=h * x.p_rate, v=start.v + h * x.v_rate, lam=x.lam)
+
+
+WRONG = Case("underlying-euler", UnderlyingEuler(), "spherical-pendulum")
+
+
+@pytest.mark.parametrize("quantity", ["q", "p", "lam"])
+def test_order_is_found_out(quantity):
+    with pytest.raises(AssertionError, match="slope="):
+        measured.check_order(WRONG, quantity, WRONG.claims.order)
+
+
+@pytest.mark.parametrize("level", ["position", "velocity"])
+def test_constraint_is_found_out(level):
+    with pytest.raises(AssertionError):
+        measured.check_constraint(WRONG, level)
+
+
+@pytest.mark.parametrize("check", [measured.check_symmetric, measured.check_symmetric_positions])
+def test_asymmetry_is_found_out(check):
+    with pytest.raises(AssertionError):
+        check(WRONG)
+
+
+def test_lack_of_symplecticity_is_found_out():
+    with pytest.raises(AssertionError):
+        measured.check_symplectic(WRONG)
+
+
+def test_loss_of_momentum_is_found_out():
+    with pytest.raises(AssertionError):
+        measured.check_momentum(WRONG)
+
+
+def test_drift_of_energy_is_found_out():
+    with pytest.raises(AssertionError):
+        measured.check_bounded_energy(WRONG)
+
+
+def test_a_claim_that_shake_does_not_make_is_not_kept():
+    """SHAKE: the hidden constraint is violated, and the momentum does not return."""
+    shake = Case("shake", Shake(), "spherical-pendulum")
+    with pytest.raises(AssertionError):
+        measured.check_constraint(shake, "velocity")
+    with pytest.raises(AssertionError):
+        measured.check_symmetric(shake)

@@ -1,0 +1,207 @@
+"""What the commands print and write."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.gallery import GALLERY
+from dalembert.method import CATALOGUE
+
+
+def value_of(text: str, name: str) -> str:
+    """The value beside a name in a table of two columns."""
+    lines = [line for line in text.splitlines() if line.startswith(name)]
+    assert lines, f"{name} is not in\n{text}"
+    return lines[0][len(name) :].strip()
+
+
+def test_version(dalembert):
+    assert dalembert("--version").out == f"dalembert {version('dalembert')}\n"
+
+
+def test_help_without_arguments(dalembert):
+    answer = dalembert()
+    assert answer.status == 0
+    for command in ("list", "simulate", "check", "converge", "demo"):
+        assert command in answer.out
+
+
+def test_help_warns_that_model_files_are_executed(dalembert):
+    for command in ("simulate", "check", "converge"):
+        text = " ".join(dalembert(command, "--help").out.split())
+        assert "A model file is a Python program: it is executed with your rights. Run only files you trust." in text
+
+
+def test_module_is_the_program():
+    done = subprocess.run([sys.executable, "-m", "dalembert", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"dalembert {version('dalembert')}\n")
+
+
+def test_list_shows_every_method_and_system(dalembert):
+    text = dalembert("list").out
+    for name, entry in CATALOGUE.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
+        assert str(entry.method.order) in line
+        assert "holonomic" in line
+    for name in GALLERY:
+        assert name in text
+    assert "constraints at position and velocity level, symplectic, symmetric" in text
+
+
+def test_simulate_prints_what_was_kept(dalembert):
+    answer = dalembert("simulate", "spherical-pendulum", "--t-end", "1")
+    assert (answer.status, answer.error) == (0, "")
+    assert answer.out.startswith("SphericalPendulum with Rattle()")
+    assert value_of(answer.out, "ended") == "ok: 100 steps"
+    assert value_of(answer.out, "steps") == "100 (101 states saved)"
+    assert "steps/s" in value_of(answer.out, "speed")
+    assert float(value_of(answer.out, "max |g|")) < 1e-8
+    assert float(value_of(answer.out, "max |g_q v + g_t|")) < 1e-13
+    assert float(value_of(answer.out, "drift of angular_momentum_z")) < 1e-13
+    assert "max |E - E(0)| = " in value_of(answer.out, "energy")
+
+
+def test_simulate_writes_run_figure_and_film(dalembert, tmp_path):
+    run, figure, film = (tmp_path / name for name in ("run.nc", "run.png", "run.gif"))
+    answer = dalembert(
+        "simulate", "pendulum", "--method", "shake", "--h", "0.05", "--t-end", "1", "--save-every", "2",
+        "--out", run, "--plot", figure, "--animate", film,
+    )  # fmt: skip
+    assert answer.status == 0
+    loaded = da.load(run)
+    assert loaded.provenance["method"] == "Shake()"
+    assert len(loaded) == 11
+    assert figure.read_bytes()[1:4] == b"PNG"
+    assert film.read_bytes()[:3] == b"GIF"
+    for path in (run, figure, film):
+        assert str(path) in answer.out
+
+
+def test_simulate_is_what_the_library_computes(dalembert, tmp_path):
+    dalembert(
+        "simulate", "pendulum", "--param", "length=2", "--param", "gravity=10.0",
+        "--q0", "0,-2", "--v0", "1,0",
+        "--t0", "1", "--t-end", "2", "--h", "0.1", "--out", tmp_path / "run.nc",
+    )  # fmt: skip
+    loaded = da.load(tmp_path / "run.nc")
+    system = GALLERY["pendulum"](length=2.0, gravity=10.0)
+    run = da.simulate(system, da.Rattle(), q0=[0.0, -2.0], v0=[1.0, 0.0], t=(1.0, 2.0), h=0.1)
+    np.testing.assert_array_equal(loaded.q, run.q)
+    np.testing.assert_array_equal(loaded.t, run.t)
+    assert loaded.provenance["parameters"]["length"] == 2.0
+
+
+def test_simulate_a_model_file(dalembert, model, tmp_path):
+    words = ("--q0", "-1,0", "--v0", "-0,-1.5", "--h", "0.1", "--t-end", "0.5", "--out", tmp_path / "run.nc")
+    answer = dalembert("simulate", f"{model}:Pendulum", *words)
+    assert (answer.status, answer.error) == (0, "")
+    loaded = da.load(tmp_path / "run.nc")
+    np.testing.assert_array_equal(loaded.q[0], [-1.0, 0.0])
+    np.testing.assert_array_equal(loaded.v[0], [0.0, -1.5])
+
+
+def test_simulate_an_instance_with_another_parameter(dalembert, model, tmp_path):
+    words = ("--q0", "1", "--p0", "0", "--param", "stiffness=9", "--h", "0.01", "--t-end", "1")
+    answer = dalembert("simulate", f"{model}:spring", *words, "--out", tmp_path / "run.nc")
+    assert answer.status == 0
+    assert da.load(tmp_path / "run.nc").q[-1, 0] == pytest.approx(np.cos(3.0), abs=1e-3)
+
+
+def test_simulate_with_an_array_for_a_parameter(dalembert, model):
+    words = ("--q0", "0,0", "--v0", "1,1", "--param", "masses=1,2.5", "--param", "label=two", "--t-end", "1")
+    assert dalembert("simulate", f"{model}:Masses", *words).status == 0
+
+
+def test_simulate_projects_when_asked(dalembert):
+    words = ("simulate", "pendulum", "--q0", "2,0", "--v0", "1,1", "--t-end", "0.1")
+    assert dalembert(*words).status == 2
+    assert dalembert(*words, "--project").status == 0
+
+
+def test_simulate_shows_progress(dalembert):
+    assert "100/100 steps" in dalembert("simulate", "pendulum", "--t-end", "1", "--progress").out
+
+
+def test_check_of_the_gallery(dalembert):
+    answer = dalembert("check", "double-pendulum", "--method", "rattle")
+    assert (answer.status, answer.error) == (0, "")
+    expected = {
+        "given by": "a Lagrangian L(t, q, v)", "coordinates": "6", "holonomic constraints": "2",
+        "rank": "2 of 2",
+        "degrees of freedom": "4", "mass matrix L_vv": "regular, positive definite, condition number 1",
+    }  # fmt: skip
+    for name, value in expected.items():
+        assert value_of(answer.out, name) == value
+    assert "consistent" in answer.out
+    assert "order 2.0" in value_of(answer.out, "energy")
+    assert value_of(answer.out, "angular_momentum_z").endswith("kept to roundoff")
+    assert value_of(answer.out, "unknowns").startswith("40: V0 (6)")
+    assert value_of(answer.out, "equations").startswith("40: ")
+    assert "No problems found." in answer.out
+
+
+def test_check_tells_what_is_not_kept(dalembert):
+    answer = dalembert("check", "driven-pendulum")
+    assert answer.status == 0
+    assert value_of(answer.out, "energy").endswith("not kept")
+
+
+def test_check_tells_that_constraints_move(dalembert):
+    assert value_of(dalembert("check", "bead-on-moving-wire").out, "holonomic constraints") == "1, depending on time"
+
+
+def test_check_of_a_system_without_constraints(dalembert):
+    answer = dalembert("check", "kepler")
+    assert answer.status == 0
+    assert value_of(answer.out, "degrees of freedom") == "2"
+
+
+def test_check_of_an_inconsistent_start(dalembert, model):
+    answer = dalembert("check", f"{model}:Pendulum", "--q0", "1,1", "--v0", "1,1")
+    assert answer.status == 1
+    assert value_of(answer.out, "at position level") == "max |g| = 5.0e-01 (holonomic[0])"
+    assert value_of(answer.out, "at velocity level") == "max |g_q v + g_t| = 2.0e+00 (holonomic[0])"
+    assert "--project would move q by 2.9e-01 to (0.70711, 0.70711)" in answer.out
+    assert answer.error.startswith("error: 1 problem found: the start is inconsistent")
+
+
+def test_check_of_dependent_constraints_and_a_singular_mass(dalembert, tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text(
+        "import dalembert as da\nimport jax.numpy as jnp\n\n\nclass Bad(da.System):\n"
+        "    def lagrangian(self, t, q, v):\n        return 0.5 * v[0] ** 2 + 0.5 * v[1] ** 2\n"
+        "    def holonomic(self, t, q):\n        return jnp.stack([q[0], 2.0 * q[0]])\n"
+    )
+    answer = dalembert("check", path, "--q0", "0,0,0", "--v0", "0,0,0")
+    assert answer.status == 1
+    assert value_of(answer.out, "rank") == "1 of 2"
+    assert value_of(answer.out, "degrees of freedom") == "2"
+    assert value_of(answer.out, "mass matrix L_vv") == "singular"
+    assert "2 problems found" in answer.error
+    assert "no inertia for q[2]" in answer.error
+    assert "has rank 1" in answer.error
+
+
+def test_converge_prints_errors_and_orders(dalembert, tmp_path):
+    path = tmp_path / "orders.png"
+    answer = dalembert("converge", "pendulum", "--h0", "0.04", "--levels", "3", "--t-end", "1", "--plot", path)
+    assert answer.status == 0
+    assert "against the exact solution" in answer.out
+    rows = [line.split() for line in answer.out.splitlines() if line.strip().startswith("0.0")]
+    assert [row[:2] for row in rows] == [["0.04", "25"], ["0.02", "50"], ["0.01", "100"]]
+    for name in ("q", "p", "lam"):
+        line = next(line for line in answer.out.splitlines() if line.startswith(f"observed order of {name} "))
+        assert float(line.split()[4]) == pytest.approx(2.0, abs=0.1)
+        assert line.endswith("(claimed: 2)")
+    assert path.read_bytes()[1:4] == b"PNG"
+
+
+def test_converge_of_a_model_file_uses_a_reference(dalembert, model):
+    words = ("--q0", "1,0", "--p0", "0,1", "--t-end", "0.5", "--h0", "0.05", "--levels", "2")
+    answer = dalembert("converge", f"{model}:Pendulum", *words)
+    assert answer.status == 0
+    assert "against a tight reference solution" in answer.out

@@ -1,0 +1,56 @@
+"""The front page: its code runs as pasted and makes its picture; its links and pictures exist."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+LINES = 12
+
+
+@pytest.fixture
+def readme(root) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def code_of(readme: str) -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    return code
+
+
+def test_code_runs_as_pasted(readme, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", code_of(readme)], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "necklace.png").stat().st_size > 50_000
+
+
+def test_code_is_as_short_as_it_says(readme):
+    assert "Twelve lines" in readme
+    assert sum(bool(line.strip()) for line in code_of(readme).splitlines()) == LINES
+
+
+def test_commands_are_on_the_first_screen(readme):
+    first_screen = "\n".join(readme.splitlines()[:20])
+    assert "make run" in first_screen
+    assert "make test" in first_screen
+
+
+def test_links_and_pictures_exist(readme, root):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", readme):
+        assert target.startswith("https://") or (root / target).exists(), target
+
+
+def test_number_of_exact_systems(readme):
+    from dalembert.gallery import GALLERY
+
+    exact = sum(kind().exact(0.0) is not None for kind in GALLERY.values())
+    assert exact == 6
+    assert "six of them with their exact motion" in readme
+
+
+def test_number_of_examples(readme, root):
+    assert len(list((root / "examples").glob("*.py"))) == 8
+    assert "eight scripts" in readme

@@ -1,0 +1,47 @@
+"""The tables that follow from the code are those the code gives, and the pictures they show exist."""
+
+import re
+
+import make_tables
+import pytest
+from benchmarks.pages import block_of, filled
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/methods.md"])
+def test_claims(page, root):
+    text = (root / page).read_text(encoding="utf-8")
+    assert block_of(text, "claims") == make_tables.claims_table(), "run: python docs/make_tables.py"
+
+
+def test_gallery(root):
+    text = (root / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert block_of(text, "gallery") == make_tables.gallery_sections(), "run: python docs/make_tables.py"
+
+
+def test_measured_numbers_bear_out_the_claims(root):
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in block_of((root / "docs" / "methods.md").read_text(encoding="utf-8"), "measured").splitlines()[2:]
+    ]
+    table = {label: [float(x) for x in cells] for label, *cells in rows}
+    for label in ("order of q at t = 1", "order of p", "order of λ"):
+        assert all(abs(order - 2) <= 0.2 for order in table[label])
+    assert table["largest g, 100 000 steps of h = 0.01"][0] <= 1e-14
+    assert table["largest g_q v + g_t"][0] <= 1e-14
+    assert table["symplectic defect of one step of h = 0.05"][0] <= 1e-10
+
+
+def test_pictures_exist(root):
+    for page in (root / "docs").glob("*.md"):
+        for picture in re.findall(r"\]\((pictures/[^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (root / "docs" / picture).is_file(), f"{page.name}: {picture}"
+
+
+def test_a_block_is_replaced_and_nothing_else():
+    text = "a\n<!-- begin x -->old<!-- end x -->\nb <!-- begin y -->kept<!-- end y -->"
+    new = filled(text, "x", "new")
+    assert block_of(new, "x") == "new"
+    assert block_of(new, "y") == "kept"
+    assert new.startswith("a\n")
+    with pytest.raises(LookupError, match="no block 'z'"):
+        block_of(text, "z")

@@ -1,0 +1,31 @@
+"""Every example runs with a few steps and writes what it says."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
+LONGEST = 40
+STEPS = "40"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [path.name, STEPS])
+    runpy.run_path(str(path), run_name="__main__")
+    for name in re.findall(r"writes (\S+)(?: and (\S+))?", path.read_text(encoding="utf-8"))[:1]:
+        for picture in filter(None, name):
+            assert (tmp_path / picture).stat().st_size > 5000
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST
+
+
+def test_examples_are_found():
+    assert len(EXAMPLES) >= 8
