@@ -4,6 +4,14 @@ import jax as _jax
 
 _jax.config.update("jax_enable_x64", True)  # before anything is traced: every number here is a float64
 
+from . import gallery, plots  # noqa: E402
+from .diagnostics import (  # noqa: E402
+    drift,
+    observed_order,
+    reversibility_defect,
+    symplectic_defect,
+    work_precision,
+)
 from .errors import (  # noqa: E402
     DalembertError,
     InconsistentStart,
@@ -17,6 +25,10 @@ from .method import CATALOGUE, Claims, Method, Rattle, Shake, Step  # noqa: E402
 from .problem import HamiltonianSystem, State, System, system  # noqa: E402
 from .stepping import ConsistentStart, consistent  # noqa: E402
 from .trajectory import Trajectory, load, simulate  # noqa: E402
+
+# Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
+Trajectory.plot = plots.plot
+Trajectory.animate = plots.animate
 
 __version__ = "0.1.0"
 
@@ -40,7 +52,14 @@ __all__ = [
     "System",
     "Trajectory",
     "consistent",
+    "drift",
+    "gallery",
     "load",
+    "observed_order",
+    "plots",
+    "reversibility_defect",
     "simulate",
+    "symplectic_defect",
     "system",
+    "work_precision",
 ]

@@ -222,11 +222,26 @@ def _judge(change: float, finer: float, size: float) -> str:
 
 def engine_summary(functions: StepFunctions, run: Trajectory) -> list[show.Row]:
     """What one step costs: unknowns and equations of the method, and what the engine made of them."""
-    return [
+    stats = run.stats
+    rows = [
         ("unknowns", f"{len(functions.unknowns)}: {_grouped(functions.unknowns)}"),
         ("equations", f"{len(functions.equations)}: {_grouped(functions.equations)}"),
-        ("engine", str(run.stats["engine"])),
-        ("Newton iterations", f"{run.stats['newton_iterations'] / max(1, run.stats['steps']):.2f} a step"),
+        ("engine", str(stats["engine"])),
+    ]
+    if stats["engine"] == "native":
+        found = " + ".join(str(count) for count in stats["newton_unknowns"]) or "none"
+        rows += [
+            ("non-zeros of the Jacobian", f"{stats['nonzeros']} of {stats['unknowns'] ** 2}"),
+            ("eliminated", f"{stats['substituted']} substituted, {stats['solved_directly']} solved directly"),
+            ("left to Newton", found),
+            ("operations", f"{stats['operations_per_iteration']} an iteration, {stats['operations_per_step']} a step"),
+            ("compile time", f"{stats['compile_seconds']:.2f} s{' (from the cache)' if stats['from_cache'] else ''}"),
+        ]
+    else:
+        rows.append(("why not native", str(stats.get("engine_reason", ""))))
+    return [
+        *rows,
+        ("Newton iterations", f"{stats['newton_iterations'] / max(1, stats['steps']):.2f} a step"),
     ]
 
 

@@ -156,10 +156,16 @@ def _reduce(op: str) -> Callable:
         (x,) = arguments
         axes = parameters["axes"]
         kept = [axis for axis in range(x.ids.ndim) if axis not in axes]
-        rows = np.transpose(x.ids, [*kept, *axes]).reshape([x.shape[a] for a in kept] + [-1])
-        build = functools.partial(interpreter.program.apply, op)
-        flat = [functools.reduce(build, row) for row in rows.reshape(-1, rows.shape[-1]).tolist()]
-        return Nodes(np.array(flat, dtype=np.int64).reshape(rows.shape[:-1]))
+        shape = tuple(x.shape[a] for a in kept)
+        length = int(np.prod([x.shape[a] for a in axes], dtype=int))
+        rows = np.transpose(x.ids, [*kept, *axes]).reshape(-1, length).tolist()
+        program = interpreter.program
+        build = functools.partial(program.apply, op)
+        nothing = {"add": program.zero, "mul": program.one}.get(op)
+        if length == 0 and nothing is None:
+            raise UnsupportedByEngine(f"the {op} of no entries")
+        flat = [functools.reduce(build, row) if row else nothing for row in rows]
+        return Nodes(np.array(flat, dtype=np.int64).reshape(shape))
 
     return reduction
 
