@@ -48,7 +48,7 @@ class EnsembleRun:
         self._scaling = NewtonScaling(self.step)
 
     def report(self) -> dict:
-        return {**self.step.statistics(), "from_cache": self._compiled.from_cache, "lanes": self.width}
+        return {**self.step.statistics, "from_cache": self._compiled.from_cache, "lanes": self.width}
 
     @property
     def chunk_steps(self) -> int:

@@ -33,7 +33,7 @@ class Compiled:
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
         text = StepEmitter(step, arithmetic, compensated).text()
-        self.operations = step.statistics()["operations_per_step"]
+        self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1
         self._code, self.from_cache = compile_text(text, effort)
         pointer = ctypes.c_void_p
@@ -77,7 +77,7 @@ class NativeRun:
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
         counted = {name: count for name, count in self._counts.items() if count}
-        return {**self.step.statistics(), "from_cache": self._compiled.from_cache, **counted}
+        return {**self.step.statistics, "from_cache": self._compiled.from_cache, **counted}
 
     def first_carry(self, state: np.ndarray) -> Carry:
         """The carry before the first step; its history holds only the unknowns that Newton finds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,14 +40,16 @@ class StepProgram:
     finish: np.ndarray  # increments and new values of the state
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
 
-    @property
+    @functools.cached_property
     def levels(self) -> Levels:
+        """When each operation can be computed; the program does not grow any more."""
         return self.reduced.levels()
 
     def operations(self, nodes) -> int:
         """How many operations (not inputs, not constants) the nodes need."""
         return sum(self.program.op[k] not in (CONST, INPUT) for k in self.program.needed(nodes))
 
+    @functools.cached_property
     def statistics(self) -> dict:
         """Sizes before and after elimination."""
         updates = [node for block in self.reduced.blocks for node in block.update]

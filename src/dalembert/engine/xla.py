@@ -173,6 +173,18 @@ def run_traced(
     functions: StepFunctions, state, t0, h, saves: int, save_every: int, parameters, compensated: bool
 ) -> TracedRun:
     """All steps by scan; after a failure the state stays where it was and the status says so."""
+    return _compiled_run(functions, saves, save_every, compensated)(state, t0, h, parameters)
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled_run(functions: StepFunctions, saves: int, save_every: int, compensated: bool):
+    """Compiled once for each length; further calls, gradients and batches of the same run reuse it."""
+    return jax.jit(lambda state, t0, h, parameters: _scan(
+        functions, state, t0, h, saves, save_every, parameters, compensated
+    ))  # fmt: skip
+
+
+def _scan(functions: StepFunctions, state, t0, h, saves: int, save_every: int, parameters, compensated: bool):
     carry = jax.tree.map(jnp.asarray, first_carry(functions, np.zeros(functions.n_state)))
     carry = carry._replace(state=state)
 

@@ -236,10 +236,12 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
     n, m = layout.n, layout.m
     t, q, second = jnp.asarray(t, jnp.float64), jnp.asarray(q), jnp.asarray(second)
 
+    explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
+    legendre = traced_equation(system, "legendre by p" if second_name == "v0" else "legendre by v")
+
     def other_of(q, given):
-        if second_name == "v0":
-            return given, _traced_root(lambda p, t, q, v: mechanics.legendre(t, q, v, p), given, t, q, given)
-        return _traced_root(lambda v, t, q, p: mechanics.legendre(t, q, v, p), given, t, q, given), given
+        other = -legendre(jnp.zeros(n), t, q, given) if explicit else _traced_root(legendre, given, t, q, given)
+        return (given, other) if second_name == "v0" else (other, given)
 
     v, p = other_of(q, second)
     if m and project:
@@ -250,12 +252,14 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
         v, p = x[:n], x[n : 2 * n]
     elif m:
         g, hidden = mechanics.constraint(t, q), mechanics.hidden(t, q, v)
-        size = jnp.maximum(1.0, jnp.max(jnp.abs(q)))
-        bad = (jnp.max(jnp.abs(g)) > 1e-6 * size) | (jnp.max(jnp.abs(hidden)) > 1e-6 * jnp.maximum(1.0, size))
+        size = jnp.maximum(1.0, jnp.maximum(jnp.max(jnp.abs(q)), jnp.max(jnp.abs(v)))) ** 2
+        bad = jnp.maximum(jnp.max(jnp.abs(g)), jnp.max(jnp.abs(hidden))) > 10 * START_TOLERANCE * size
         q = eqx.error_if(
             q, bad, f"{type(system).__name__}: the start violates a holonomic constraint; pass project=True."
         )
-    x = _traced_root(traced_equation(system, "acceleration"), jnp.zeros(2 * n + m), t, q, v, p)
+    acceleration, zero = traced_equation(system, "acceleration"), jnp.zeros(2 * n + m)
+    matrix = jax.jacfwd(lambda x: acceleration(x, t, q, v, p))(zero)
+    x = jnp.linalg.solve(matrix, -acceleration(zero, t, q, v, p))
     return Start(State(q=q, p=p, v=v, lam=x[2 * n :], psi=jnp.zeros(layout.k)), layout, None)
 
 
