@@ -17,12 +17,14 @@ QUICK = {
     "polar-pendulum", "hamiltonian-spherical-pendulum", "double-pendulum", "bead-on-rotating-hoop",
     "driven-pendulum", "kepler",
 }  # fmt: skip
+#: To differentiate the compiled step takes seconds; the double pendulum is in `test_rattle_and_shake.py`.
+QUICK_SYMPLECTIC = {"polar-pendulum", "bead-on-rotating-hoop"}
 
 
-def listed(found: list[Case]):
+def listed(found: list[Case], quick=frozenset(QUICK)):
     """One test for each case; those that are not quick are marked as long."""
     marked = [
-        pytest.param(case, marks=() if case.system_name in QUICK else pytest.mark.long, id=str(case)) for case in found
+        pytest.param(case, marks=() if case.system_name in quick else pytest.mark.long, id=str(case)) for case in found
     ]
     return pytest.mark.parametrize("case", marked)
 
@@ -58,7 +60,7 @@ def test_symmetric_positions(case: Case):
     measured.check_symmetric_positions(case)
 
 
-@listed(cases(lambda claims: claims.symplectic, among=set(GALLERY) - measured.FORCED))
+@listed(cases(lambda claims: claims.symplectic, among=set(GALLERY) - measured.FORCED), QUICK_SYMPLECTIC)
 def test_symplectic(case: Case):
     measured.check_symplectic(case)
 

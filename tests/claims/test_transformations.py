@@ -13,7 +13,10 @@ def central_difference(function, x: float, step: float = 1e-5) -> float:
     return float((function(x + step) - function(x - step)) / (2 * step))
 
 
-@pytest.mark.parametrize("method", [da.Rattle(), da.Shake()], ids=["rattle", "shake"])
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(da.Rattle(), id="rattle"), pytest.param(da.Shake(), id="shake", marks=pytest.mark.long)],
+)
 def test_gradient_of_the_end_position_by_the_length(method):
     def end(length):
         system = Pendulum(length=length)
@@ -37,6 +40,7 @@ def test_gradient_by_the_rate_of_a_moving_constraint():
     assert found == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.long
 def test_gradient_of_the_energy_by_the_initial_velocity():
     """The energy at the end is that of the start up to O(h^2): its gradient is the momentum."""
     system = SphericalPendulum()

@@ -170,6 +170,10 @@ class Writer:
         if op in _LIBRARY:
             return self.library(_LIBRARY[op], *arguments)
         if op in ("max", "min"):
+            if kind.extended:  # LLVM has no such instruction for 80-bit numbers
+                a, b = arguments
+                chosen = self.choose(self.compare({"max": "ogt", "min": "olt"}[op], a, b), a, b)
+                return self.choose(self.compare("uno", a, b), self.binary("add", a, b), chosen)
             return self.intrinsic({"max": "maximum", "min": "minimum"}[op], *arguments)
         if op in _COMPARE:
             return self.compare(_COMPARE[op], *arguments)

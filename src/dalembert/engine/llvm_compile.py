@@ -28,10 +28,10 @@ def _host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def _machine() -> llvm.TargetMachine:
+def _machine(effort: int = 2) -> llvm.TargetMachine:
     """A new one each time: an execution engine takes possession of the one it is given."""
     cpu, features = _host()
-    return llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    return llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=effort, jit=True)
 
 
 @functools.cache
@@ -58,7 +58,7 @@ def compile_text(text: str, effort: int) -> tuple[NativeCode, bool]:
     cached = _read(key)
     if cached is not None:
         return NativeCode(cached), True
-    machine = _machine()
+    machine = _machine(effort)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=effort)

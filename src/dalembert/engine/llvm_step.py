@@ -236,7 +236,7 @@ class StepEmitter:
             "and", w.compare("ole", left, constant(TOLERANCE * self.eps)), w.compare("ole", d, constant(1e-3))
         )
         slow = w.compare("ogt", d, w.binary("mul", constant(0.5), before))
-        stagnant = w.logic("and", w.logic("and", second, slow), w.compare("olt", d, constant(1e-7)))
+        stagnant = w.logic("and", w.logic("and", second, slow), w.compare("olt", d, constant(1e-10)))
         finished = w.logic("or", w.logic("or", converged, stagnant), bad)
         still = w.logic("and", active, w.logic("xor", finished, arithmetic.truth_constant(True)))
         w.put(f"store {truth} {still}, ptr {self.active}")

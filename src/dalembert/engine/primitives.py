@@ -127,11 +127,14 @@ def _integer_pow(interpreter: Interpreter, parameters, arguments, equation) -> N
 def _convert(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
     (x,) = arguments
     source, target = equation.invars[0].aval.dtype, np.dtype(parameters["new_dtype"])
-    if source == target or (source == np.bool_ and np.issubdtype(target, np.integer)):
-        return x  # truth values travel as they are; `cond` and `select_n` read them
+    if source == target:
+        return x
     program = interpreter.program
-    if np.issubdtype(target, np.floating) and source == np.bool_:
+    whole = np.issubdtype(target, np.integer)
+    if source == np.bool_ and (whole or np.issubdtype(target, np.floating)):
         return interpreter.collect(lambda a: program.select(a, program.one, program.zero), [x.ids])
+    if np.issubdtype(source, np.integer) and (whole or target.itemsize >= 8):
+        return x  # small whole numbers, exact as floats
     if np.issubdtype(target, np.floating) and np.issubdtype(source, np.floating) and target.itemsize >= 8:
         return x
     raise UnsupportedByEngine(f"conversion of a traced {source} to {target}")
@@ -147,8 +150,13 @@ def _select_n(interpreter: Interpreter, parameters, arguments, equation) -> Node
         return Nodes(np.take_along_axis(stacked, index[None], axis=0)[0])
     if len(cases) != 2:
         raise UnsupportedByEngine("select between more than two cases by a traced index")
-    arrays = np.broadcast_arrays(which.ids, cases[1], cases[0])
+    chosen = interpreter.collect(program.truth, [which.ids])
+    arrays = np.broadcast_arrays(chosen.ids, cases[1], cases[0])
     return interpreter.collect(program.select, arrays)
+
+
+#: the result for no entries at all
+_NOTHING = {"add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf, "and": True, "or": False}
 
 
 def _reduce(op: str) -> Callable:
@@ -158,13 +166,11 @@ def _reduce(op: str) -> Callable:
         kept = [axis for axis in range(x.ids.ndim) if axis not in axes]
         shape = tuple(x.shape[a] for a in kept)
         length = int(np.prod([x.shape[a] for a in axes], dtype=int))
-        rows = np.transpose(x.ids, [*kept, *axes]).reshape(-1, length).tolist()
+        count = int(np.prod(shape, dtype=int))
+        rows = np.transpose(x.ids, [*kept, *axes]).reshape(count, length).tolist()
         program = interpreter.program
         build = functools.partial(program.apply, op)
-        nothing = {"add": program.zero, "mul": program.one}.get(op)
-        if length == 0 and nothing is None:
-            raise UnsupportedByEngine(f"the {op} of no entries")
-        flat = [functools.reduce(build, row) if row else nothing for row in rows]
+        flat = [functools.reduce(build, row) if row else program.const(_NOTHING[op]) for row in rows]
         return Nodes(np.array(flat, dtype=np.int64).reshape(shape))
 
     return reduction
@@ -175,6 +181,8 @@ def _cumulate(op: str) -> Callable:
         (x,) = arguments
         ids = np.moveaxis(x.ids, parameters["axis"], 0)
         ids = ids[::-1] if parameters["reverse"] else ids
+        if len(ids) == 0:
+            return x
         rows = [ids[0]]
         for row in ids[1:]:
             rows.append(interpreter.elementwise(op, [Nodes(rows[-1]), Nodes(row)]).ids)
@@ -308,6 +316,8 @@ STRUCTURAL: dict[str, Callable] = {
     "expand_dims": lambda parameters, x: np.expand_dims(x, tuple(parameters["dimensions"])),
     "rev": lambda parameters, x: np.flip(x, parameters["dimensions"]),
     "concatenate": lambda parameters, *xs: np.concatenate(xs, axis=parameters["dimension"]),
+    "stack": lambda parameters, *xs: np.stack(xs, axis=parameters["axis"]),
+    "tile": lambda parameters, x: np.tile(x, parameters["reps"]),
     "broadcast_in_dim": _broadcast_in_dim,
     "pad": _pad,
     "slice": _slice,

@@ -234,6 +234,8 @@ class Program:
         if b == self.one:
             return a
         ops = self.op
+        if (ops[a] == CONST and self.value[a] == 0.0) or (ops[b] == CONST and self.value[b] == 0.0):  # -0.0
+            return self.zero
         if ops[a] == LINEAR:
             return self.linear({key: self.mul(node, b) for key, node in self.value[a].items()})
         if ops[b] == LINEAR:
@@ -303,7 +305,29 @@ class Program:
             x, y = self.form(if_true), self.form(if_false)
             keys = dict.fromkeys([*x, *y])
             return self.linear({k: self.select(condition, x.get(k, self.zero), y.get(k, self.zero)) for k in keys})
+        if self._is_truth(if_true) and self._is_truth(if_false):
+            otherwise = self._plain("and", self._plain("not", condition), if_false)
+            return self._plain("or", self._plain("and", condition, if_true), otherwise)
         return self._plain("select", condition, if_true, if_false)
+
+    def _is_truth(self, node: int) -> bool:
+        return self.op[node] in BOOLEAN or isinstance(self.number(node), bool)
+
+    def truth(self, node: int) -> int:
+        """A truth value, given as one or as the number 0 or 1."""
+        if self._is_truth(node):
+            return node
+        if self.op[node] == "select" and self.args[node][1:] == (self.one, self.zero):
+            return self.args[node][0]
+        return self._plain("ne", node, self.zero)
+
+    def _eq(self, a: int, b: int) -> int:
+        return (
+            self._plain("not", self._ne(a, b)) if self._is_truth(a) and self._is_truth(b) else self._plain("eq", a, b)
+        )
+
+    def _ne(self, a: int, b: int) -> int:
+        return self._plain("xor" if self._is_truth(a) and self._is_truth(b) else "ne", a, b)
 
     def _combine(self, a: int, b: int, op: Callable, lone: Callable) -> int:
         x, y = dict(self.form(a)), self.form(b)
@@ -330,7 +354,7 @@ class Program:
 
 Program._RULES.update(
     add=Program.add, sub=Program.sub, mul=Program.mul, div=Program.div, neg=Program.neg, pow=Program._pow,
-    select=Program.select,
+    select=Program.select, eq=Program._eq, ne=Program._ne,
 )  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from .primitives import ELEMENTWISE, MOVES, QUICK, SPECIAL, STRUCTURAL, Nodes, V
 from .program import Program
 
 UNROLL_LIMIT = 20_000
+#: operations that mean something else for integers than for floats and truth values
+WHOLE_DIFFERS = frozenset({"div", "and", "or", "xor", "not"})
 
 
 def trace(program: Program, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
@@ -72,6 +74,8 @@ class Interpreter:
             return CALLS[name](self, parameters, arguments)
         if not any(isinstance(a, Nodes) for a in arguments):
             return _evaluate_known(equation, arguments)
+        if name in WHOLE_DIFFERS and np.issubdtype(equation.invars[0].aval.dtype, np.integer):
+            raise UnsupportedByEngine(f"the operation {name!r} on traced integers")
         if name in ELEMENTWISE:
             return [self.elementwise(ELEMENTWISE[name], arguments)]
         if name in SPECIAL:
@@ -104,8 +108,9 @@ class Interpreter:
             raise UnsupportedByEngine(f"{equation.primitive.name} with an index that depends on the state")
         moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
         parameters = dict(equation.params)
-        if parameters.get("fill_value") is None and "fill_value" in parameters:
-            parameters["fill_value"] = self.program.zero
+        if "fill_value" in parameters:
+            fill = parameters["fill_value"]
+            parameters["fill_value"] = self.program.const(np.nan if fill is None else fill)
         result = np.asarray(equation.primitive.bind(*moved, **parameters))
         return Nodes(result.astype(np.int64))
 
@@ -139,6 +144,12 @@ def _split(interpreter: Interpreter, parameters, arguments) -> list:
     return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
 
 
+def _unstack(interpreter: Interpreter, parameters, arguments) -> list:
+    (x,) = arguments
+    pieces = np.moveaxis(x.ids if isinstance(x, Nodes) else x, parameters["axis"], 0)
+    return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
+
+
 def _cond(interpreter: Interpreter, parameters, arguments) -> list:
     index, *operands = arguments
     branches = parameters["branches"]
@@ -149,6 +160,7 @@ def _cond(interpreter: Interpreter, parameters, arguments) -> list:
         raise UnsupportedByEngine("a switch between more than two branches by a traced index")
     if_false, if_true = (interpreter.run(b.jaxpr, b.consts, operands) for b in branches)
     program = interpreter.program
+    index = interpreter.collect(program.truth, [index.ids])
     return [
         interpreter.elementwise(program.__class__.select, [index, x, y]) for x, y in zip(if_true, if_false, strict=True)
     ]
@@ -173,6 +185,8 @@ def _scan(interpreter: Interpreter, parameters, arguments) -> list:
         collected.append(results[n_carry:])
     if parameters["reverse"]:
         collected.reverse()
+    if not collected:
+        return [*carry, *(np.zeros((0, *aval.shape), aval.dtype) for aval in closed.out_avals[n_carry:])]
     stacks = [
         Nodes(np.stack([ids_of(interpreter.program, v) for v in column])) for column in zip(*collected, strict=True)
     ]
@@ -209,4 +223,5 @@ CALLS: dict[str, Callable] = {
     "scan": _scan,
     "while": _while,
     "split": _split,
+    "unstack": _unstack,
 }

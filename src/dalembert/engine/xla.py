@@ -43,10 +43,34 @@ class StepResult(eqx.Module):
 
 def solve_step(functions: StepFunctions, guess, t, h, state, parameters) -> StepResult:
     """The unknowns of one step; differentiable by the implicit function theorem, not through the iterations."""
-    root = find_root(functions.residual, guess, (t, h, state, parameters), MAX_ITERATIONS)
+    arguments = (t, h, state, parameters)
+    rows, columns = _scales(functions, guess, jax.lax.stop_gradient(arguments))
+
+    def scaled(y, *arguments):
+        return rows * functions.residual(columns * y, *arguments)
+
+    root = find_root(scaled, guess / columns, arguments, MAX_ITERATIONS)
+    x = columns * root.x
     status = jnp.where(root.converged, OK, jnp.where(root.finite, NOT_CONVERGED, NOT_FINITE))
-    left = functions.residual(jax.lax.stop_gradient(root.x), t, h, state, parameters)
-    return StepResult(root.x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left))))
+    left = rows * functions.residual(jax.lax.stop_gradient(x), *arguments)
+    return StepResult(x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left))))
+
+
+def _scales(functions: StepFunctions, guess, arguments):
+    """Row and column factors that make equations and unknowns of order one, whatever the units: a column has the size
+    of its group of unknowns, a row the size of its largest entry; a group that is zero takes what its rows leave."""
+    jacobian = jnp.abs(jax.jacfwd(functions.residual)(guess, *arguments))
+    groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
+    sizes = jnp.stack([jnp.max(jnp.abs(guess[groups == g])) for g in np.unique(groups)])[
+        np.searchsorted(np.unique(groups), groups)
+    ]
+    row_sizes = jnp.max(jacobian * sizes, axis=1)
+    rows = 1.0 / jnp.where(row_sizes > 0, row_sizes, 1.0)
+    column_sizes = jnp.max(rows[:, None] * jacobian, axis=0)
+    columns = jnp.where(sizes > 0, sizes, 1.0 / jnp.where(column_sizes > 0, column_sizes, 1.0))
+    row_sizes = jnp.max(jacobian * columns, axis=1)
+    usable = jnp.isfinite(row_sizes) & (row_sizes > 0)
+    return 1.0 / jnp.where(usable, row_sizes, 1.0), jnp.where(jnp.isfinite(columns), columns, 1.0)
 
 
 def _two_sum(a, b):

@@ -51,7 +51,7 @@ code { font-size: .9em; }
     text-align: right; white-space: nowrap; }
   td.wide { grid-column: 1 / -1; white-space: normal; }
   td::before { content: attr(data-name); color: var(--soft); }
-  td:first-child { font-weight: 600; white-space: normal; text-align: left; overflow-wrap: anywhere; }
+  td:first-child { font-weight: 600; grid-column: 1 / -1; }
   td:first-child::before { content: none; }
   .scroll { overflow-x: auto; } .scroll img { max-width: none; width: 44rem; }
   td:empty { display: none; }

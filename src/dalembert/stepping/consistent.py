@@ -99,15 +99,18 @@ def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redu
     if second.shape != q.shape:
         raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
     layout = layout_of(system, q.shape[0])
-    if layout.m >= layout.n and layout.m and redundant == "refuse":
-        raise ModelError(
-            f"{type(system).__name__} has {layout.m} holonomic constraints on {layout.n} coordinates: "
-            "nothing is left to move. Check the constraints and the length of q0; if they depend on each "
-            'other, remove some or pass redundant="allow".'
-        )
     if is_traced(system, q, second):
+        _check_freedom(system, layout.m, layout.n)
         return _traced_start(system, q, second, second_name, t0, project, layout)
     return _eager_start(system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout)
+
+
+def _check_freedom(system: AbstractSystem, m: int, n: int) -> None:
+    if m >= n:
+        raise ModelError(
+            f"{type(system).__name__} has {m} independent holonomic constraints on {n} coordinates: nothing is left "
+            "to move. Check the constraints and the length of q0."
+        )
 
 
 def _vector(name: str, value):
@@ -140,6 +143,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     v, p = velocity_and_momentum(system, t, q, second, second_name)
     check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
+    _check_freedom(system, m if rows is None else len(rows), n)
     layout = Layout(n, m if rows is None else len(rows), layout.k)
     if layout.m:
         q, v, p = _on_manifold(name, rows, system, t, q, v, p, second_name, project)

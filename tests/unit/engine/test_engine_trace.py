@@ -1,0 +1,112 @@
+"""Every primitive the engine translates: values and sparse Jacobians are those of JAX, and machine code agrees.
+
+All cases go through one compilation a backend; what is wrong is listed by name.
+"""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from engine_cases import CASES, POINT_SIZE, all_values, all_values_flat, by_name, evaluation, points_of_all
+
+from dalembert.engine import EnsembleRun
+from dalembert.engine.native import NativeRun
+from dalembert.engine.program import CONST, INPUT, NUMPY, Program, Values
+from dalembert.engine.trace import trace, trace_with_jacobian
+
+
+def is_close(actual, expected, tolerance) -> bool:
+    size = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+    return actual.shape == expected.shape and np.allclose(actual, expected, rtol=tolerance, atol=tolerance * size)
+
+
+def wrong(actual, expected, tolerance) -> list[str]:
+    """The cases whose numbers differ."""
+    actual, expected = by_name(actual), by_name(expected)
+    return [name for name in CASES if not is_close(actual[name], expected[name], tolerance)]
+
+
+@pytest.fixture
+def quick_xla():
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def test_traced_values_and_jacobians_are_those_of_jax(quick_xla):
+    points = points_of_all(2, seed=0)
+    by_jax = jax.jit(all_values)
+    expected = [jax.tree.map(np.asarray, by_jax(point)) for point in points]
+    differ, first = [], 0
+    for name, case in CASES.items():
+        program = Program()
+        outputs, rows = trace_with_jacobian(program, case.flat, program.inputs("x", case.size))
+        for point, found in zip(points[:, first : first + case.size], expected, strict=True):
+            value, jacobian = found[name]
+            numbers = Values(program, {("x", k): float(number) for k, number in enumerate(point)})
+            dense = np.zeros((len(outputs), case.size))
+            for i, row in enumerate(rows):
+                for j, node in row.items():
+                    dense[i, j] = numbers[node]
+            if not (is_close(numbers.array(outputs), value, 1e-14) and is_close(dense, jacobian, 1e-14)):
+                differ.append(name)
+        first += case.size
+    assert differ == []
+
+
+@functools.cache
+def traced() -> tuple[Program, np.ndarray]:
+    program = Program()
+    return program, trace(program, all_values_flat, program.inputs("x", POINT_SIZE))
+
+
+def walked(point, number_type) -> np.ndarray:
+    """All values by numpy, in any precision."""
+    program, nodes = traced()
+    known: dict = {}
+    with np.errstate(all="ignore"):
+        for node in program.needed(nodes.tolist()):
+            op = program.op[node]
+            if op == INPUT:
+                known[node] = number_type(point[program.value[node][1]])
+            elif op == CONST:
+                value = program.value[node]
+                known[node] = value if isinstance(value, bool) else number_type(value)
+            else:
+                known[node] = NUMPY[op](*[known[a] for a in program.args[node]])
+    return np.array([known[node] for node in nodes.tolist()], dtype=number_type)
+
+
+def start_of(functions, points) -> np.ndarray:
+    return np.concatenate([points, np.zeros((len(points), functions.n_state - POINT_SIZE))], axis=1)
+
+
+@pytest.mark.parametrize(("extended", "tolerance"), [(False, 1e-14), (True, 1e-17)], ids=["double", "extended"])
+def test_machine_code_agrees_with_numpy(extended, tolerance):
+    functions = evaluation()
+    points = points_of_all(3, seed=1)
+    states = start_of(functions, points)
+    run = NativeRun(functions, states[0], 0.0, 0.1, np.zeros(0), compensated=False, extended=extended)
+    assert run.report()["newton_unknowns"] == []
+    for point, state in zip(points, states, strict=True):
+        chunk = run.run(run.first_carry(state), 0.0, 0.1, 1, 1, np.zeros(0), 1)
+        number_type = np.longdouble if extended else np.float64
+        assert chunk.status == 0
+        assert chunk.saved.dtype == number_type
+        np.testing.assert_array_equal(chunk.saved[0, :POINT_SIZE], point)
+        assert wrong(chunk.saved[0, POINT_SIZE:], walked(point, number_type), tolerance) == []
+
+
+def test_vector_code_agrees_with_numpy_in_every_lane():
+    functions = evaluation()
+    points = points_of_all(11, seed=2)  # fills no number of lanes evenly
+    states = start_of(functions, points)
+    run = EnsembleRun(functions, states, 0.0, 0.1, np.zeros((11, 0)), compensated=False)
+    run.begin(states, np.zeros((11, 0)))
+    saved, _ = run.run(0.0, 0.1, 1, 1)
+    assert np.all(run.failed == -1)
+    np.testing.assert_array_equal(saved[:, 0, :POINT_SIZE], points)
+    expected = np.stack([walked(point, np.float64) for point in points])
+    assert wrong(saved[:, 0, POINT_SIZE:], expected, 1e-14) == []

@@ -1,0 +1,69 @@
+"""What the native engine does not translate runs by XLA, with a note; asked for by name it is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.engine.program import Program
+from dalembert.engine.trace import trace
+from dalembert.errors import UnsupportedByEngine
+
+
+class SlowlyComputed(da.System):
+    """A harmonic oscillator whose stiffness comes from a loop that stops by itself: Newton for the root of 9."""
+
+    start: float = 9.0
+
+    def lagrangian(self, t, q, v):
+        def better(x):
+            return 0.5 * (x + self.start / x)
+
+        root = jax.lax.while_loop(lambda x: jnp.abs(better(x) - x) > 1e-15, better, jnp.asarray(self.start))
+        return 0.5 * v @ v - 0.5 * jax.lax.stop_gradient(root) ** 2 * q @ q
+
+
+class Oscillator(da.System):
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - 0.5 * 9.0 * q @ q
+
+
+RUN = {"q0": np.array([1.0, 0.0]), "v0": np.array([0.0, 1.0]), "t": (0.0, 0.5), "h": 0.05}
+REASON = "a loop whose length depends on the state"
+
+
+def test_auto_takes_xla_and_says_why():
+    run = da.simulate(SlowlyComputed(), da.Rattle(), **RUN)
+    assert run.stats["engine"] == "xla"
+    assert run.stats["engine_reason"] == REASON
+    native = da.simulate(Oscillator(), da.Rattle(), **RUN)
+    assert native.stats["engine"] == "native"
+    np.testing.assert_allclose(run.q, native.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run.p, native.p, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"engine": "native"}, {"precision": "extended"}])
+def test_native_refuses_and_names_the_cause(options):
+    with pytest.raises(da.InputError, match=f'engine="native" cannot run this system: {REASON}'):
+        da.simulate(SlowlyComputed(), da.Rattle(), **RUN, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: jnp.sort(x), "the operation 'sort'"),
+        (lambda x: jnp.linalg.solve(jnp.outer(x, x) + jnp.eye(3), x), "has no scalar translation"),
+        (lambda x: x[jnp.argmax(x)], "has no scalar translation"),
+        (lambda x: x[x[0].astype(jnp.int64)], "conversion of a traced float64 to int64"),
+        (lambda x: x.astype(jnp.float32).astype(jnp.float64), "conversion of a traced float64 to float32"),
+        (lambda x: jax.lax.while_loop(lambda y: y[0] < 5.0, lambda y: 2.0 * y, x), REASON),
+        (lambda x: jax.lax.fori_loop(0, 30_000, lambda _, y: y * 1.0, x), "passes"),
+        (lambda x: jnp.where((jnp.sum(x > 0.0) // 2) > 0, x, 0.0), "'div' on traced integers"),
+        (lambda x: jax.lax.erf(x), "the operation 'erf'"),
+    ],
+)
+def test_what_is_not_translated_is_named(function, reason):
+    program = Program()
+    with pytest.raises(UnsupportedByEngine, match=reason):
+        trace(program, function, program.inputs("x", 3))
