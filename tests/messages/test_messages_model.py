@@ -113,9 +113,18 @@ def test_other_parts_of_the_wrong_shape(simulate, free):
 
 
 def test_more_constraints_than_coordinates(simulate, free):
-    message = "system has 3 holonomic constraints on 2 coordinates: nothing is left to move"
-    with pytest.raises(da.ModelError, match=message):
+    message = r"\(3 x 2\) has rank 2 at the start, expected 3: holonomic\[\d\] depends on"
+    with pytest.raises(da.RedundantConstraints, match=message):
         simulate(free(holonomic=lambda t, q: jnp.stack([q[0], q[1], q[0] - q[1]])), q0=[0.0, 0.0])
+
+
+def test_as_many_constraints_as_coordinates(simulate, free):
+    message = (
+        "system has 2 independent holonomic constraints on 2 coordinates: nothing is left to move. "
+        "Check the constraints and the length of q0"
+    )
+    with pytest.raises(da.ModelError, match=message):
+        simulate(free(holonomic=lambda t, q: q), q0=[0.0, 0.0])
 
 
 def test_one_coordinate_for_a_model_of_two(simulate):

@@ -33,9 +33,8 @@ def choose_engine(
         return _native(functions, compensated, extended, _Start(state, t0, h, parameters)).begin()
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
-            raise InputError(
-                f'engine="native" cannot run this system: {reason}. Use engine="auto" or engine="xla".'
-            ) from reason
+            cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
+            raise InputError(f"the native engine cannot run this system: {reason}. {cure}") from reason
         return _xla(functions, compensated).begin(str(reason))
 
 

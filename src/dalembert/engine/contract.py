@@ -57,7 +57,8 @@ class StepFunctions:
 
 
 class Carry(NamedTuple):
-    """Everything that goes from one chunk of steps to the next; enough to resume a run bit for bit."""
+    """Everything that goes from one chunk of steps to the next. A run resumed at the end of a chunk goes on bit for
+    bit; another division into chunks measures Newton's updates in other scales and agrees to roundoff."""
 
     state: Any
     compensation: Any

@@ -91,6 +91,8 @@ def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) ->
         update = solve_linear(jacobian, value)
         if not np.all(np.isfinite(update)):
             return None
+        if np.max(np.abs(update), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0)):
+            return x - update  # its square, the error left, is below roundoff
         size, factor = np.linalg.norm(value), 1.0
         while True:
             trial = x - factor * update
@@ -98,10 +100,7 @@ def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) ->
             if np.all(np.isfinite(new_value)) and np.linalg.norm(new_value) <= (1 - factor / 4) * size:
                 break
             factor /= 2
-            if factor < 1e-3:  # no decrease left: at roundoff, or stuck
-                small = np.max(np.abs(update), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0))
-                return x if small else None
+            if factor < 1e-3:
+                return None
         x, value, jacobian = trial, new_value, new_jacobian
-        if factor == 1.0 and np.max(np.abs(update), initial=0.0) <= 1e-15 * (1 + np.max(np.abs(x), initial=0.0)):
-            return x
     return None

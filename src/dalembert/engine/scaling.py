@@ -48,7 +48,8 @@ class NewtonScaling:
         reach = np.full(own.shape, np.inf)
         for row, group in enumerate(self._groups):
             moved = np.where((self._group_of == group)[:, None], x + probes[row], x)
-            change = np.abs(self._table(self._summed(inputs | self._at(moved)), count) - here)
+            with np.errstate(invalid="ignore"):
+                change = np.abs(self._table(self._summed(inputs | self._at(moved)), count) - here)
             for part in self._parts:
                 size, move = np.max(np.abs(state[part]), axis=0), np.max(change[part], axis=0)
                 with np.errstate(divide="ignore", invalid="ignore"):

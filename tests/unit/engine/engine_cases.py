@@ -168,7 +168,7 @@ CASES: dict[str, Case] = {
     "slices": Case(lambda x: x[::2] * x[1:] + x[:-1]),
     "reverse, roll and flip": Case(lambda x: lax.rev(x, (0,)) + jnp.roll(x, 1) * jnp.flip(x)),
     "repeat and tile": Case(lambda x: jnp.repeat(x, 2) * jnp.tile(x, 2)),
-    "unpacking": Case(lambda x: [a * b - c for a, b, c in [x]][0] * jnp.unstack(x)[1]),
+    "unpacking": Case(lambda x: next(a * b - c for a, b, c in [x]) * jnp.unstack(x)[1]),
     "negative zero": Case(lambda x: -jnp.zeros(3) * x + (-jnp.zeros((3, 3))) @ x + x[::-1]),
     "split": Case(lambda x: jnp.split(x, 3)[0] * jnp.array_split(x, 2)[1]),
     "broadcast": Case(lambda x: jnp.broadcast_to(x[:, None], (3, 2)) * jnp.arange(2.0)),

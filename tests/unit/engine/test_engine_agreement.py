@@ -1,6 +1,5 @@
 """The native engine and XLA give one trajectory, for every method on every system of the gallery."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -8,24 +7,17 @@ import dalembert as da
 from dalembert.gallery import GALLERY
 from dalembert.method import CATALOGUE
 
-
-@pytest.fixture(autouse=True)
-def quick_xla():
-    """XLA compiles faster without its optimisations; the numbers differ by roundoff at most."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
+#: the others compile for too long in XLA
+FAST = {("rattle", "polar-pendulum"), ("shake", "pendulum")}
 CASES = [
-    (method, system)
+    pytest.param(method, system, marks=[] if (method, system) in FAST else pytest.mark.long)
     for method, entry in CATALOGUE.items()
     for system, kind in GALLERY.items()
     if all(part in entry.method.handles for part in kind().parts)
 ]
 
 
+@pytest.mark.usefixtures("quick_xla")
 @pytest.mark.parametrize(("method", "name"), CASES)
 def test_native_and_xla_agree_to_roundoff(method, name):
     system = GALLERY[name]()

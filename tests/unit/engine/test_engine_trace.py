@@ -27,15 +27,8 @@ def wrong(actual, expected, tolerance) -> list[str]:
     return [name for name in CASES if not is_close(actual[name], expected[name], tolerance)]
 
 
-@pytest.fixture
-def quick_xla():
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
-def test_traced_values_and_jacobians_are_those_of_jax(quick_xla):
+@pytest.mark.usefixtures("quick_xla")
+def test_traced_values_and_jacobians_are_those_of_jax():
     points = points_of_all(2, seed=0)
     by_jax = jax.jit(all_values)
     expected = [jax.tree.map(np.asarray, by_jax(point)) for point in points]

@@ -33,6 +33,7 @@ RUN = {"q0": np.array([1.0, 0.0]), "v0": np.array([0.0, 1.0]), "t": (0.0, 0.5), 
 REASON = "a loop whose length depends on the state"
 
 
+@pytest.mark.usefixtures("quick_xla")
 def test_auto_takes_xla_and_says_why():
     run = da.simulate(SlowlyComputed(), da.Rattle(), **RUN)
     assert run.stats["engine"] == "xla"

@@ -72,8 +72,7 @@ def test_times_do_not_accumulate_roundoff(full):
     assert float(full.t[-1]) == pytest.approx(1.2, abs=1e-15)
 
 
-@pytest.mark.parametrize("engine", ["native", "xla"])
-@pytest.mark.parametrize("save_every", [1, 7, 35])
+@pytest.mark.parametrize(("engine", "save_every"), [("native", 1), ("native", 7), ("native", 35), ("xla", 35)])
 def test_chunks_do_not_change_the_run(short_chunks, engine, save_every):
     arguments = {**START, "t": (0.0, 1.05), "h": 0.01, "save_every": save_every, "engine": engine}
     whole = da.simulate(Pendulum(), da.Rattle(), **arguments)

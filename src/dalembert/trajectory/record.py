@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import json
 import pathlib
 import platform
 from typing import Any, ClassVar
@@ -16,11 +15,22 @@ import numpy as np
 import xarray as xr
 from jax.flatten_util import ravel_pytree
 
-from .errors import InputError, StepFailure
-from .formulation import Acceleration, mechanics_of
-from .method import Method
-from .problem import AbstractSystem, parameter_record, split_parameters
-from .stepping import OBSERVABLES, Run, Status, integrate, is_traced, multipliers, observe, status_of_code
+from ..errors import InputError, StepFailure
+from ..formulation import Acceleration, mechanics_of
+from ..method import Method
+from ..problem import AbstractSystem, parameter_record, split_parameters
+from ..stepping import (
+    OBSERVABLES,
+    Run,
+    Status,
+    integrate,
+    is_traced,
+    member,
+    multipliers,
+    observe,
+    status_of_code,
+)
+from .files import dataset_of, read, write
 
 
 def simulate(
@@ -82,6 +92,13 @@ def simulate(
         traced_check=on_failure == "raise",
     )
     trajectory = Trajectory._from_run(run)
+    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
+        failed = np.flatnonzero(run.status)
+        raise StepFailure(
+            f"{len(failed)} of {len(run.status)} members of the batch failed, the first is member {failed[0]}: try a "
+            'smaller h, or pass on_failure="return" and look at run.status; the others are complete.',
+            trajectory,
+        )
     if isinstance(run.status, Status) and run.status.code > 0 and on_failure == "raise":
         raise StepFailure(
             f"{run.status.message} Everything up to there is in the exception's .trajectory, "
@@ -319,45 +336,40 @@ class Trajectory:
     def to_xarray(self) -> xr.Dataset:
         """All arrays with named dimensions: time, coordinate, constraint. Units are left to the user."""
         check_single(self, "save or convert")
-        variables: dict[str, Any] = {
-            "q": (("time", "coordinate"), self.q),
-            "v": (("time", "coordinate"), self.v),
-            "p": (("time", "coordinate"), self.p),
-            "lam": (("time", "constraint"), self.lam),
-            "psi": (("time", "nonholonomic_constraint"), self.psi),
-            "energy": (("time",), self.energy),
-            "constraint_violation": (("time",), self.constraint),
-            "hidden_violation": (("time",), self.hidden),
-            "raw_lam": (("time", "discrete_constraint"), self._arrays["raw_lam"]),
-            "iterations": (("interval",), self.iterations),
-        }
-        if "worst_iterations" in self._arrays:
-            variables["worst_iterations"] = (("interval",), self._arrays["worst_iterations"])
-        for name, values in self.invariants.items():
-            dimensions = ("time", *(f"{name}_{axis}" for axis in range(values.ndim - 1)))
-            variables[f"invariant_{name}"] = (dimensions, values)
+        if self.q.dtype != np.float64:
+            raise InputError(
+                "files hold float64; a run in extended precision cannot be saved or converted without loss."
+            )
         status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
-        attributes = {
-            "dalembert": json.dumps({**self._info, "parameters": self.provenance["parameters"]}),
-            "status": json.dumps(status | {"message": self.status.message}),
+        arrays = {
+            name: self._arrays[name] for name in ("raw_lam", "iterations", "worst_iterations") if name in self._arrays
         }
-        return xr.Dataset(variables, coords={"t": ("time", self.t)}, attrs=attributes)
+        arrays |= {
+            name: getattr(self, name) for name in ("t", "q", "v", "p", "lam", "psi", "energy", "constraint", "hidden")
+        }
+        arrays |= {f"invariant_{name}": values for name, values in self.invariants.items()}
+        info = {**self._info, "parameters": self.provenance["parameters"]}
+        return dataset_of(arrays, info, status | {"message": self.status.message})
 
     def save(self, path) -> pathlib.Path:
         """Write everything to a netCDF file; `da.load` reads it back without loss."""
-        path = pathlib.Path(path)
-        if not path.parent.is_dir():
-            raise InputError(f"cannot save to {path}: the folder {path.parent} does not exist.")
-        if path.is_dir():
-            raise InputError(f"cannot save to {path}: it is a folder.")
-        data, temporary = self.to_xarray(), path.with_name(path.name + ".part")
-        try:
-            data.to_netcdf(temporary, engine="netcdf4")
-            temporary.replace(path)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise InputError(f"cannot save to {path}: {error.strerror or error}.") from error
-        return path
+        return write(self.to_xarray, pathlib.Path(path))
+
+    def member(self, index: int) -> Trajectory:
+        """One run of a batch, as a trajectory of its own."""
+        if is_traced(self.q) or np.ndim(self.q) != 3:
+            raise InputError(
+                f"member(...) needs a batch of runs; q has shape {np.shape(self.q)}, one run has two axes."
+            )
+        arrays = {name: values[index] for name, values in self._arrays.items()}
+        code = int(np.asarray(self._status)[index])
+        system = self._require_system("the members of a batch")
+        if any(np.ndim(leaf) and len(leaf) == len(self.q) for leaf in jax.tree.leaves(self._parameters)):
+            system = member(system, index)
+        status = status_of_code(
+            code, round(float(arrays["t"][-1] - arrays["t"][0]) / self._info["h"]), float(arrays["t"][-1])
+        )
+        return Trajectory(arrays, system, self._info, status)
 
 
 def check_single(run: Trajectory, verb: str) -> None:
@@ -372,7 +384,7 @@ def batch_error(run: Trajectory, advice: str) -> InputError:
     """What to say where one run is needed and a batch was given."""
     return InputError(
         f"this trajectory holds a batch of runs (q has shape {np.shape(run.q)}); {advice}. "
-        "jax.tree.map(lambda x: x[0], run) is the first one."
+        "run.member(0) is the first one."
     )
 
 
@@ -387,36 +399,8 @@ class _Static:
 
 def load(path) -> Trajectory:
     """Read a trajectory written by `Trajectory.save`. A file is data only: nothing in it is executed."""
-    path = pathlib.Path(path)
-    if not path.is_file():
-        raise InputError(f"cannot load {path}: {'it is a folder' if path.is_dir() else 'no such file'}.")
-    try:
-        with xr.open_dataset(path, engine="netcdf4") as dataset:
-            data = dataset.load()
-        info, status = json.loads(data.attrs["dalembert"]), json.loads(data.attrs["status"])
-        renamed = {"constraint_violation": "constraint", "hidden_violation": "hidden"}
-        arrays = {renamed.get(str(k), str(k)): np.asarray(x.values) for k, x in data.data_vars.items()}
-        arrays["t"] = np.asarray(data["t"].values)
-        for needed in (
-            "q",
-            "v",
-            "p",
-            "lam",
-            "energy",
-            "constraint",
-            "hidden",
-            "iterations",
-            "raw_lam",
-            "psi",
-        ):
-            arrays[needed]
-        if info["rows"] is not None:
-            info["rows"] = tuple(info["rows"])
-        return Trajectory(arrays, None, info, Status(**status))
-    except Exception as error:
-        raise InputError(
-            f"cannot load {path}: not a trajectory saved by dalembert ({type(error).__name__})."
-        ) from error
+    arrays, info, status = read(pathlib.Path(path))
+    return Trajectory(arrays, None, info, Status(**status))
 
 
 def _multiplier(mechanics, t, q, v, p):

@@ -1,0 +1,1 @@
+"""The benchmarks: `python -m benchmarks` measures, prints tables and writes them into the documentation."""

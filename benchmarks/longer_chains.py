@@ -1,0 +1,42 @@
+"""How time and program grow with the length of a chain."""
+
+from __future__ import annotations
+
+import time
+
+import dalembert as da
+from dalembert.gallery import Chain
+
+from .cases import hanging_chain
+from .tables import Table, microseconds
+
+LENGTHS = (6, 12, 24, 48)
+STEP, STEPS = 0.001, 4000
+
+
+def longer_chains_table(repeats: int, share: float) -> Table:
+    """The first call (translation and compilation), operations and time of a step."""
+    header = ("links", "unknowns", "operations a step", "first call, s", "microseconds a step", "per link")
+    table = Table("Longer chains, RATTLE", header)
+    steps = max(10, int(share * STEPS))
+    for links in LENGTHS if share >= 1 else LENGTHS[:2]:
+        q0, v0 = hanging_chain(links, 0.3)
+        arguments = (Chain(links=links), da.Rattle(), q0, v0, None, (0.0, steps * STEP), STEP)
+        begun = time.perf_counter()
+        da.simulate(*arguments, save_every=steps)
+        first = time.perf_counter() - begun
+        runs = [da.simulate(*arguments, save_every=steps) for _ in range(repeats)]
+        best = 1e6 * min(run.stats["wall_seconds"] for run in runs) / steps
+        stats = runs[-1].stats
+        table.rows.append(
+            (
+                str(links),
+                str(stats["unknowns"]),
+                str(stats.get("operations_per_step", "-")),
+                f"{first:.1f}",
+                microseconds(best),
+                microseconds(best / links),
+            )
+        )
+    table.notes.append(f"h = {STEP}, {steps} steps, starting 0.3 rad from the vertical; same process for all rows.")
+    return table

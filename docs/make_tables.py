@@ -1,0 +1,135 @@
+"""The tables of README and documentation that follow from the code: `python docs/make_tables.py`.
+
+Writes the table of claims (README.md, docs/methods.md), what is measured of them (docs/methods.md) and the
+systems of the gallery (docs/gallery.md), each between its marks. A test compares the first and the last with the
+code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pathlib
+import sys
+
+import numpy as np
+
+import dalembert as da
+from dalembert.diagnostics import (
+    drift,
+    end_errors,
+    observed_order,
+    reference_solution,
+    reversibility_defect,
+    symplectic_defect,
+)
+from dalembert.gallery import GALLERY
+from dalembert.method import CATALOGUE
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.pages import fill  # noqa: E402
+
+YES, NO = "yes", "-"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def claims_table() -> str:
+    """What every method of the catalogue claims, straight from its `claims`."""
+    header = ["method", "order of q, p", "of λ", "g = 0", "g_q v + g_t = 0", "symplectic", "reversible",
+              "momentum maps", "energy bounded", "source"]  # fmt: skip
+    rows = []
+    for entry in CATALOGUE.values():
+        claims = entry.method.claims
+        reversible = YES if claims.symmetric else ("in q" if claims.symmetric_positions else NO)
+        rows.append(
+            [
+                f"`da.{entry.method.name}`",
+                str(claims.order),
+                NO if claims.multiplier_order is None else str(claims.multiplier_order),
+                YES if "position" in claims.constraints else NO,
+                YES if "velocity" in claims.constraints else NO,
+                YES if claims.symplectic else NO,
+                reversible,
+                YES if claims.momentum else NO,
+                YES if claims.bounded_energy else NO,
+                entry.reference,
+            ]
+        )
+    return _table(header, rows)
+
+
+def measured_table(system_name: str = "double-pendulum") -> str:
+    """The same claims as numbers, on one system of the gallery."""
+    system = GALLERY[system_name]()
+    start = system.start()
+    arguments = (start.q0, start.v0)
+    reference = reference_solution(system, *arguments, (0.0, 1.0))
+    names = [f"`da.{entry.method.name}`" for entry in CATALOGUE.values()]
+    columns = []
+    for entry in CATALOGUE.values():
+        method = entry.method
+        found = end_errors(
+            system, method, *arguments, (0.0, 1.0), 1 / np.array([100.0, 200.0, 400.0, 800.0]), reference,
+            quantities=("q", "p", "lam"),
+        )  # fmt: skip
+        back = reversibility_defect(system, method, *arguments, (0.0, 1.0), 0.05)
+        run = da.simulate(system, method, *arguments, t=(0.0, 1000.0), h=0.01, save_every=10)
+        spin = run.invariants["angular_momentum_z"]
+        trend = drift(run.t, run.energy)
+        columns.append(
+            [
+                *(f"{observed_order(found.hs, found.errors[key]).slope:.2f}" for key in ("q", "p", "lam")),
+                *(_power(x) for x in (
+                    np.max(run.constraint), np.max(run.hidden),
+                    symplectic_defect(system, method, *arguments, 0.0, 0.05), back.q, back.p,
+                    np.max(np.abs(spin - spin[0])), np.ptp(run.energy), abs(trend.slope) * 1000.0,
+                )),
+            ]
+        )  # fmt: skip
+    quantities = [
+        "order of q at t = 1", "order of p", "order of λ", "largest g, 100 000 steps of h = 0.01",
+        "largest g_q v + g_t", "symplectic defect of one step of h = 0.05",
+        "distance from q(0) after 20 steps forth and back", "distance from p(0)",
+        "change of the vertical angular momentum", "range of the energy, t = 0 to 1000",
+        "fitted linear change of the energy over the same time",
+    ]  # fmt: skip
+    rows = [[label, *values] for label, values in zip(quantities, zip(*columns, strict=True), strict=True)]
+    return _table([system_name, *names], rows)
+
+
+def _power(value) -> str:
+    return "0" if value == 0 else f"{float(value):.0e}"
+
+
+def gallery_sections() -> str:
+    """A section for every system: its documentation, its parameters, its picture."""
+    parts = []
+    for name, kind in GALLERY.items():
+        text = (inspect.getdoc(kind) or "").replace("::\n", ":\n")
+        fields = [f"`{f.name}` = {f.default:g}" for f in dataclasses.fields(kind)]
+        exact = "yes" if kind().exact(0.0) is not None else "no"
+        parts.append(
+            f"## {kind.__name__}\n\n{text}\n\n"
+            f"Parameters: {', '.join(fields)}. Exact motion known: {exact}.\n\n"
+            f"```sh\ndalembert simulate {name} --plot {name}.png\n```\n\n"
+            f"![The path of {name}](pictures/gallery_{name}.png){{ width=480 }}"
+        )
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Write all of them."""
+    claims = claims_table()
+    fill(ROOT / "README.md", "claims", claims)
+    fill(ROOT / "docs" / "methods.md", "claims", claims)
+    fill(ROOT / "docs" / "gallery.md", "gallery", gallery_sections())
+    fill(ROOT / "docs" / "methods.md", "measured", measured_table())
+
+
+if __name__ == "__main__":
+    main()
