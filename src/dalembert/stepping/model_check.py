@@ -54,9 +54,11 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
     t, q = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((n,), jnp.float64)
     if isinstance(system, HamiltonianSystem):
         _expect(f"{name}.hamiltonian(t, q, p)", _shape(system.hamiltonian, t, q, q, name=name), (), n)
+        _shape(jax.grad(system.hamiltonian, argnums=(1, 2)), t, q, q, name=name)
     else:
         assert isinstance(system, System)
         _expect(f"{name}.lagrangian(t, q, v)", _shape(system.lagrangian, t, q, q, name=name), (), n)
+        _shape(jax.grad(system.lagrangian, argnums=(1, 2)), t, q, q, name=name)
     if system.provides("force"):
         _expect(f"{name}.force(t, q, v)", _shape(system.force, t, q, q, name=name), (n,), n)
     m = k = 0

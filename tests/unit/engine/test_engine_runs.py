@@ -70,7 +70,9 @@ def test_member_that_fails_does_not_stop_the_others():
     q0, v0 = starts(9)
     v0 = v0.copy()
     v0[3] *= 1000.0  # a turn in a fraction of a step
-    batch = da.simulate(Pendulum(), da.Rattle(), q0, v0, **SPAN)
+    with pytest.raises(da.StepFailure, match="1 of 9 members of the batch failed, the first is member 3"):
+        da.simulate(Pendulum(), da.Rattle(), q0, v0, **SPAN)
+    batch = da.simulate(Pendulum(), da.Rattle(), q0, v0, on_failure="return", **SPAN)
     assert np.flatnonzero(batch.status).tolist() == [3]
     assert batch.stats["run_alone"] == 1
     good = np.delete(np.arange(9), 3)
