@@ -24,7 +24,7 @@ def ensemble_start(members: int) -> tuple[np.ndarray, np.ndarray]:
 
 def ensemble_table(repeats: int, share: float) -> Table:
     """Microseconds per step and trajectory."""
-    steps = max(10, int(share * 1000))
+    steps = max(10, int(share * 10_000))
     table = Table("Ensembles", ("microseconds per step and trajectory", "time", "trajectories", "steps"))
     q0, v0 = ensemble_start(MEMBERS)
     options = {"t": (0.0, steps * 0.01), "h": 0.01, "save_every": steps}

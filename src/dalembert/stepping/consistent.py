@@ -79,8 +79,7 @@ def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None)
 
 
 def _size(x):
-    largest = jnp.max(jnp.abs(x), initial=0.0)
-    return largest if is_traced(largest) else float(largest)
+    return jnp.max(jnp.abs(x), initial=0.0) if is_traced(x) else float(np.max(np.abs(x), initial=0.0))
 
 
 def is_traced(*trees) -> bool:
@@ -154,7 +153,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
             "forces or constraints are not finite there, or the constrained directions carry no inertia."
         )
     state = State(q=q, p=p, v=v, lam=x[2 * n :], psi=np.zeros(layout.k))
-    return Start(State(*(jnp.asarray(part) for part in state)), layout, rows)
+    return Start(state, layout, rows)
 
 
 def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):

@@ -214,7 +214,7 @@ def _run_eagerly(
     times,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
-    state = np.asarray(start.layout.flatten(start.state))
+    state = np.concatenate([np.ravel(part) for part in start.state])
     begun = time.perf_counter()
     runner = choose_engine(
         functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
@@ -262,7 +262,7 @@ def _run_eagerly(
         method=method,
         layout=start.layout,
         rows=start.rows,
-        t=jnp.asarray(times[: len(states)]),
+        t=times[: len(states)],
         states=states,
         iterations=iterations.array(),
         worst_iterations=worst.array(),
