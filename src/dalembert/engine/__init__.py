@@ -1,7 +1,7 @@
 """From residual to code. Knows no mechanics."""
 
 from .choice import choose_engine
-from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, StepFunctions
+from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, StepFunctions, Unkeyed
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .rows import RowFunction, RowSolver
@@ -18,6 +18,7 @@ __all__ = [
     "RowFunction",
     "RowSolver",
     "StepFunctions",
+    "Unkeyed",
     "XlaRun",
     "choose_engine",
     "find_root",

@@ -8,7 +8,7 @@ import platform
 import numpy as np
 
 from ..errors import InputError, UnsupportedByEngine
-from .contract import StepFunctions
+from .contract import StepFunctions, Unkeyed
 from .native import NativeRun
 from .xla import XlaRun
 
@@ -30,7 +30,7 @@ def choose_engine(
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
-        return _native(functions, compensated, extended, _Start(state, t0, h, parameters)).begin()
+        return _native(functions, compensated, extended, Unkeyed((state, t0, h, parameters))).begin()
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
             cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
@@ -45,22 +45,10 @@ def _check_extended(engine: str) -> None:
         raise InputError('precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".')
 
 
-class _Start:
-    """The state at which pivots are chosen; it does not take part in the identity of the compiled code."""
-
-    def __init__(self, state, t0, h, parameters) -> None:
-        self.values = (state, t0, h, parameters)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _Start)
-
-
 @functools.lru_cache(maxsize=128)
-def _native(functions: StepFunctions, compensated: bool, extended: bool, start: _Start) -> NativeRun:
-    return NativeRun(functions, *start.values, compensated, extended)
+def _native(functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed) -> NativeRun:
+    state, t0, h, parameters = start.value
+    return NativeRun(functions, state, t0, h, parameters, compensated, extended)
 
 
 @functools.lru_cache(maxsize=64)

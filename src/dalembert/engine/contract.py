@@ -56,6 +56,20 @@ class StepFunctions:
         return len(self.unknowns)
 
 
+class Unkeyed:
+    """A value that is handed to a cached function but takes no part in its key (such as the state at which pivots are
+    chosen): all of them are equal."""
+
+    def __init__(self, value) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Unkeyed)
+
+
 class Carry(NamedTuple):
     """Everything that goes from one chunk of steps to the next. A run resumed at the end of a chunk goes on bit for
     bit; another division into chunks measures Newton's updates in other scales and agrees to roundoff."""

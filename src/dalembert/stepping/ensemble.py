@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 
-from ..engine import EnsembleRun, choose_engine
+from ..engine import EnsembleRun, Unkeyed, choose_engine
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem, HamiltonianSystem
 from .consistent import START_TOLERANCE, prepare_start
@@ -60,11 +60,8 @@ def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
     first = np.asarray(flat_parameters(member(system, 0)))
     rows = np.broadcast_to(first, (members, len(first))).copy()
     if _batched_fields(system):
-        marked = dataclasses.replace(
-            member(system, 0), **{name: np.float64(np.nan) for name in _batched_fields(system)}
-        )
         position = {}
-        leaves = jax.tree_util.tree_leaves_with_path(marked)
+        leaves = jax.tree_util.tree_leaves_with_path(member(system, 0))
         offset = 0
         for path, leaf in leaves:
             if isinstance(leaf, float | np.ndarray | np.generic | jax.Array):
@@ -101,7 +98,7 @@ def integrate_ensemble(
     states = _starts(system, first, layout, q, second, name, t0, parameters, project)
     functions = assemble(first, method, layout, None)
     begun = time.perf_counter()
-    runner = _ensemble(functions, compensated, _Start(states, t0, h, parameters))
+    runner = _ensemble(functions, compensated, Unkeyed((states, t0, h, parameters)))
     compiled = time.perf_counter()
     runner.begin(states, parameters)
     pieces, taken, iterations = [states[:, None]], 0, 0
@@ -131,23 +128,10 @@ def integrate_ensemble(
     return EnsembleResult(result, failed, layout, stats)
 
 
-class _Start:
-    """What the pivots are chosen at; no part of the identity of the compiled code."""
-
-    def __init__(self, *values) -> None:
-        self.values = values
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _Start)
-
-
 @functools.lru_cache(maxsize=32)
-def _ensemble(functions, compensated: bool, start: _Start) -> EnsembleRun:
+def _ensemble(functions, compensated: bool, start: Unkeyed) -> EnsembleRun:
     try:
-        states, t0, h, parameters = start.values
+        states, t0, h, parameters = start.value
         return EnsembleRun(functions, states, t0, h, parameters, compensated)
     except UnsupportedByEngine as reason:
         raise InputError(f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead.") from reason

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.sparse as sparse
 from jax.core import Tracer
 
-from ..engine import solve_linear
+from ..engine import Unkeyed, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
 from ..problem import AbstractSystem, HamiltonianSystem, System
 from .family import Family, equation, for_family
@@ -28,25 +28,12 @@ def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system)):
         return _layout(system, n)
-    return _family_layout(Family(system), n, _Unkeyed(system))
+    return _family_layout(Family(system), n, Unkeyed(system))
 
 
 @for_family()
-def _family_layout(family: Family, n: int, system: _Unkeyed) -> Layout:
+def _family_layout(family: Family, n: int, system: Unkeyed) -> Layout:
     return _layout(system.value, n)
-
-
-class _Unkeyed:
-    """A value that takes no part in a key: the family already says all that matters."""
-
-    def __init__(self, value) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _Unkeyed)
 
 
 def _layout(system: AbstractSystem, n: int) -> Layout:
