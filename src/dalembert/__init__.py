@@ -21,7 +21,21 @@ from .errors import (  # noqa: E402
     RedundantConstraints,
     StepFailure,
 )
-from .method import CATALOGUE, Claims, Method, Rattle, Shake, Step  # noqa: E402
+from .method import (  # noqa: E402
+    CATALOGUE,
+    Claims,
+    Galerkin,
+    Method,
+    Rattle,
+    Shake,
+    Spark,
+    SparkTableau,
+    Step,
+    euler_spark,
+    gauss_spark,
+    lobatto_spark,
+    standard_gauss,
+)
 from .problem import HamiltonianSystem, State, System, system  # noqa: E402
 from .stepping import ConsistentStart, consistent  # noqa: E402
 from .trajectory import Trajectory, load, simulate  # noqa: E402
@@ -37,6 +51,7 @@ __all__ = [
     "Claims",
     "ConsistentStart",
     "DalembertError",
+    "Galerkin",
     "HamiltonianSystem",
     "InconsistentStart",
     "InputError",
@@ -46,6 +61,8 @@ __all__ = [
     "Rattle",
     "RedundantConstraints",
     "Shake",
+    "Spark",
+    "SparkTableau",
     "State",
     "Step",
     "StepFailure",
@@ -53,12 +70,16 @@ __all__ = [
     "Trajectory",
     "consistent",
     "drift",
+    "euler_spark",
     "gallery",
+    "gauss_spark",
     "load",
+    "lobatto_spark",
     "observed_order",
     "plots",
     "reversibility_defect",
     "simulate",
+    "standard_gauss",
     "symplectic_defect",
     "system",
     "work_precision",

@@ -19,17 +19,7 @@ def block_triangular(
     pattern = [[position[j] for j in matrix[i] if j in position] for i in rows]
     counts = np.array([len(p) for p in pattern])
     indices = np.array([k for p in pattern for k in p], dtype=np.int64)
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(rows), len(columns)))
-    match = csgraph.maximum_bipartite_matching(graph, perm_type="column")
-    if np.any(match < 0):
-        equation = int(np.flatnonzero(match < 0)[0])
-        owned = set(match.tolist())
-        spare = [names[0][columns[k]] for k in range(len(columns)) if k not in owned]
-        raise ModelError(
-            f"structurally singular: the equation {names[1][rows[equation]]!r} determines no unknown of its own; "
-            f"unknowns left over: {', '.join(spare[:3])}."
-        )
+    match = matched_rows(counts, indices, rows, columns, names)
     owner = np.empty(len(columns), dtype=np.int64)
     owner[match] = np.arange(len(rows))
     edges_from = np.repeat(np.arange(len(rows)), counts)
@@ -42,6 +32,22 @@ def block_triangular(
     between = sparse.csr_matrix((np.ones(len(edges_from)), (label[edges_from], label[edges_to])), shape=(count, count))
     order = _topological(between, count)
     return [([rows[r] for r in members[c]], [columns[int(match[r])] for r in members[c]]) for c in order]
+
+
+def matched_rows(counts: np.ndarray, indices: np.ndarray, rows: list[int], columns: list[int], names) -> np.ndarray:
+    """For every equation an unknown of its own (a place in `columns`); `indices` lists those in it, row by row."""
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(rows), len(columns)))
+    match = csgraph.maximum_bipartite_matching(graph, perm_type="column")
+    if np.any(match < 0):
+        equation = int(np.flatnonzero(match < 0)[0])
+        owned = set(match.tolist())
+        spare = [names[0][columns[k]] for k in range(len(columns)) if k not in owned]
+        raise ModelError(
+            f"structurally singular: the equation {names[1][rows[equation]]!r} determines no unknown of its own; "
+            f"unknowns left over: {', '.join(spare[:3])}."
+        )
+    return match
 
 
 def _topological(needs: sparse.csr_matrix, count: int) -> list[int]:

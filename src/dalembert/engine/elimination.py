@@ -125,7 +125,7 @@ def reduce_step(
     """Run the four passes. `samples` maps every input to its sampled values; the first sample is the actual start."""
     n = len(x)
     names = (unknown_names, equation_names)
-    _check_structure(jacobian, n, names)
+    check_structure(*_places(jacobian), n, names)
     values = Values(program, samples)
     scaling = Scaling.of(values, jacobian, n)
 
@@ -137,11 +137,7 @@ def reduce_step(
     right = dict(zip(rows_left, substitute(program, residual[rows_left].tolist(), resolved), strict=True))
     eliminate_columns(program, matrix, pairs)
 
-    components = block_triangular(matrix, rows_left, unknowns_left, names)
-    order_of = np.zeros(n, dtype=np.int64)
-    for index, (_, unknowns) in enumerate(components):
-        order_of[unknowns] = index
-    levels = Levels(program, order_of)
+    components, levels = _ordered_blocks(program, x, matrix, right, rows_left, unknowns_left, names)
     block_of = np.zeros(n, dtype=np.int64)
     solved: dict[int, int] = {}
     blocks: list[Block] = []
@@ -171,6 +167,33 @@ def reduce_step(
     return Reduced(program, blocks, block_of, growth, statistics, (resolved, solved))
 
 
+def _ordered_blocks(program: Program, x, matrix, right, rows_left, unknowns_left, names):
+    """Blocks in the order of their solution, and the levels that follow from it.
+
+    A derivative can cancel to zero where the value it belongs to keeps the unknown (with a coefficient of roundoff, or
+    through a sign function): such an entry is kept as a zero, so that no block reads an unknown of a later one.
+    """
+    while True:
+        components = block_triangular(matrix, rows_left, unknowns_left, names)
+        order_of = np.zeros(len(x), dtype=np.int64)
+        for index, (_, unknowns) in enumerate(components):
+            order_of[unknowns] = index
+        levels = Levels(program, order_of)
+        strays = [
+            i
+            for index, (equations, _) in enumerate(components)
+            for i in equations
+            if any(levels[node] > FIRST_BLOCK + index for node in (right[i], *matrix[i].values()))
+        ]
+        if not strays:
+            return components, levels
+        unknown_of = {int(x[j]): j for j in unknowns_left}
+        for i in strays:
+            for node in program.needed([right[i], *matrix[i].values()]):
+                if node in unknown_of:
+                    matrix[i].setdefault(unknown_of[node], program.zero)
+
+
 @dataclass(frozen=True)
 class Scaling:
     """Factors that bring the largest sampled entry of every row and column of the Jacobian to about one."""
@@ -180,9 +203,13 @@ class Scaling:
 
     @classmethod
     def of(cls, values: Values, jacobian: list[dict[int, int]], n: int) -> Scaling:
-        rows = [i for i, row in enumerate(jacobian) for _ in row]
-        columns = [j for row in jacobian for j in row]
+        rows, columns = _places(jacobian)
         sizes = [_largest(values[node]) for row in jacobian for node in row.values()]
+        return cls.of_entries(np.array(sizes), rows, columns, n)
+
+    @classmethod
+    def of_entries(cls, sizes: np.ndarray, rows: np.ndarray, columns: np.ndarray, n: int) -> Scaling:
+        """From the largest sampled size of every entry."""
         matrix = sparse.csr_matrix((sizes, (rows, columns)), shape=(n, n))
         row_scale, column_scale = np.ones(n), np.ones(n)
         for _ in range(12):
@@ -216,8 +243,13 @@ def substitution_pairs(
     n = len(x)
     constant = Levels(program, np.zeros(n, dtype=np.int64))
     linear = [{j: node for j, node in row.items() if constant[node] < FIRST_BLOCK} for row in jacobian]
-    others = [set(row) - set(linear[i]) for i, row in enumerate(jacobian)]
     rest = [substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0] for i in range(n)]
+    # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
+    unknown_of = {int(node): j for j, node in enumerate(x.tolist())}
+    others = [
+        (set(row) - set(linear[i])) | {unknown_of[k] for k in program.needed([rest[i]]) if k in unknown_of}
+        for i, row in enumerate(jacobian)
+    ]
     holders: list[set[int]] = [set() for _ in range(n)]
     for i, row in enumerate(linear):
         for j in row:
@@ -343,11 +375,18 @@ def _resolve(program: Program, x: np.ndarray, definitions: dict[int, int]) -> di
     return mapping
 
 
-def _check_structure(jacobian: list[dict[int, int]], n: int, names) -> None:
+def _places(jacobian: list[dict[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of every entry."""
+    rows = np.repeat(np.arange(len(jacobian)), [len(row) for row in jacobian])
+    return rows, np.array([j for row in jacobian for j in row], dtype=np.int64)
+
+
+def check_structure(rows: np.ndarray, columns: np.ndarray, n: int, names) -> None:
+    """Refuse an equation without unknowns and an unknown without equations."""
     unknown_names, equation_names = names
-    for i, row in enumerate(jacobian):
-        if not row:
-            raise ModelError(f"structurally singular: the equation {equation_names[i]!r} contains no unknown.")
-    missing = sorted(set(range(n)) - {j for row in jacobian for j in row})
-    if missing:
+    empty = np.flatnonzero(np.bincount(rows, minlength=n) == 0)
+    if len(empty):
+        raise ModelError(f"structurally singular: the equation {equation_names[empty[0]]!r} contains no unknown.")
+    missing = np.flatnonzero(np.bincount(columns, minlength=n) == 0)
+    if len(missing):
         raise ModelError(f"structurally singular: no equation depends on the unknown {unknown_names[missing[0]]!r}.")

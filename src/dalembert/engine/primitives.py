@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UnsupportedByEngine
+from .array_program import ArrayProgram
 from .program import Program
+from .ragged import joined, reduced
 
 if TYPE_CHECKING:
     from .trace import Interpreter
@@ -31,13 +33,11 @@ class Nodes:
 
 
 Value = np.ndarray | Nodes
+AnyProgram = Program | ArrayProgram
 
 
-def ids_of(program: Program, value: Value) -> np.ndarray:
-    if isinstance(value, Nodes):
-        return value.ids
-    flat = [program.const(number) for number in np.ravel(value).tolist()]
-    return np.array(flat, dtype=np.int64).reshape(np.shape(value))
+def ids_of(program: AnyProgram, value: Value) -> np.ndarray:
+    return value.ids if isinstance(value, Nodes) else program.constants(value)
 
 
 # -- arithmetic -----------------------------------------------------------------------------------------------
@@ -167,10 +167,14 @@ def _reduce(op: str) -> Callable:
         shape = tuple(x.shape[a] for a in kept)
         length = int(np.prod([x.shape[a] for a in axes], dtype=int))
         count = int(np.prod(shape, dtype=int))
-        rows = np.transpose(x.ids, [*kept, *axes]).reshape(count, length).tolist()
+        rows = np.transpose(x.ids, [*kept, *axes]).reshape(count, length)
         program = interpreter.program
-        build = functools.partial(program.apply, op)
-        flat = [functools.reduce(build, row) if row else program.const(_NOTHING[op]) for row in rows]
+        empty = int(program.constants(np.array(_NOTHING[op])))
+        if isinstance(program, ArrayProgram):
+            flat = reduced(program, op, rows.ravel(), np.repeat(np.arange(count), length), count, empty)
+        else:
+            build = functools.partial(program.apply, op)
+            flat = [functools.reduce(build, row) if row else empty for row in rows.tolist()]
         return Nodes(np.array(flat, dtype=np.int64).reshape(shape))
 
     return reduction
@@ -200,11 +204,14 @@ def _dot_general(interpreter: Interpreter, parameters, arguments, equation) -> N
     shape = [a.shape[k] for k in (*batch_a, *free_a)] + [b.shape[k] for k in free_b]
     batches = int(np.prod([a.shape[k] for k in batch_a], dtype=int))
     length = int(np.prod([a.shape[k] for k in contract_a], dtype=int))
-    rows_a = np.transpose(a, [*batch_a, *free_a, *contract_a]).reshape(batches, -1, length).tolist()
-    rows_b = np.transpose(b, [*batch_b, *free_b, *contract_b]).reshape(batches, -1, length).tolist()
-    program, zero = interpreter.program, interpreter.program.zero
-    flat = []
-    for left_rows, right_rows in zip(rows_a, rows_b, strict=True):
+    count_a, count_b = (int(np.prod([x.shape[k] for k in free], dtype=int)) for x, free in ((a, free_a), (b, free_b)))
+    rows_a = np.transpose(a, [*batch_a, *free_a, *contract_a]).reshape(batches, count_a, length)
+    rows_b = np.transpose(b, [*batch_b, *free_b, *contract_b]).reshape(batches, count_b, length)
+    program = interpreter.program
+    if isinstance(program, ArrayProgram):
+        return Nodes(_products(program, rows_a, rows_b).reshape(shape))
+    zero, flat = program.zero, []
+    for left_rows, right_rows in zip(rows_a.tolist(), rows_b.tolist(), strict=True):
         sparse_right = [{k: node for k, node in enumerate(row) if node != zero} for row in right_rows]
         for left in left_rows:
             pairs = [(k, node) for k, node in enumerate(left) if node != zero]
@@ -215,6 +222,17 @@ def _dot_general(interpreter: Interpreter, parameters, arguments, equation) -> N
                         total = program.add(total, program.mul(node, right[k]))
                 flat.append(total)
     return Nodes(np.array(flat, dtype=np.int64).reshape(shape))
+
+
+def _products(program: ArrayProgram, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Sums over the last axis of a[batch, i, :] b[batch, j, :]; only products of two non-zeros are made."""
+    (batches, rows, length), columns = a.shape, b.shape[1]
+    batch_a, i, k_a = np.nonzero(a)
+    batch_b, j, k_b = np.nonzero(b)
+    left, right = joined(batch_a * length + k_a, batch_b * length + k_b, batches * length)
+    terms = program.mul(a[batch_a, i, k_a][left], b[batch_b, j, k_b][right])
+    targets = (batch_a[left] * rows + i[left]) * columns + j[right]
+    return reduced(program, "add", terms, targets, batches * rows * columns, program.zero)
 
 
 def _scatter_add(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
@@ -234,10 +252,9 @@ def _scatter_add(interpreter: Interpreter, parameters, arguments, equation) -> N
         targets = np.nonzero(placed)[0]
         if len(targets) == 0:
             break  # what is left lies outside and is dropped
-        for target in targets.tolist():
-            source = placed[target] - 1
-            total[target] = program.add(int(total[target]), int(update_ids.ravel()[source]))
-            waiting[source] = False
+        sources = placed[targets] - 1
+        total[targets] = interpreter.collect(program.add, [total[targets], update_ids.ravel()[sources]]).ids
+        waiting[sources] = False
     return Nodes(total.reshape(np.shape(getattr(operand, "ids", operand))))
 
 

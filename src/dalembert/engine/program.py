@@ -66,11 +66,13 @@ NUMPY: dict[str, Callable] = {
     "select": np.where,  # select(condition, if_true, if_false)
 }
 BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "finite"})
-_COMMUTATIVE = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
+COMMUTATIVE = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
 
 
 class Program:
     """A growing list of scalar operations. All methods that build one return its number."""
+
+    in_arrays = False
 
     def __init__(self) -> None:
         self.op: list[str] = []
@@ -99,6 +101,11 @@ class Program:
             found = self._known[key] = self._new(CONST, (), number)
         return found
 
+    def constants(self, values) -> np.ndarray:
+        """Constants, numbers or truth values."""
+        flat = [self.const(number) for number in np.ravel(values).tolist()]
+        return np.array(flat, dtype=np.int64).reshape(np.shape(values))
+
     def input(self, name) -> int:
         key = (INPUT, name)
         found = self._known.get(key)
@@ -114,6 +121,10 @@ class Program:
         """A linear form {differential: coefficient}; zero if it is empty."""
         form = {key: node for key, node in form.items() if node != self.zero}
         return self._new(LINEAR, (), form) if form else self.zero
+
+    def differentials(self, count: int) -> np.ndarray:
+        """The forms dx_0 ... dx_(count - 1)."""
+        return np.array([self.linear({j: self.one}) for j in range(count)], dtype=np.int64)
 
     def form(self, node: int) -> dict:
         """The coefficients of a linear form; empty for the constant zero."""
@@ -135,7 +146,7 @@ class Program:
         if all(ops[a] == CONST for a in args):
             with np.errstate(all="ignore"):
                 return self.const(NUMPY[op](*(self.value[a] for a in args))[()])
-        if len(args) == 2 and args[0] > args[1] and op in _COMMUTATIVE:
+        if len(args) == 2 and args[0] > args[1] and op in COMMUTATIVE:
             args = (args[1], args[0])
         key = (op, args)
         found = self._known.get(key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,8 @@ import numpy as np
 from jax.extend import core as jex
 
 from ..errors import UnsupportedByEngine
-from .primitives import ELEMENTWISE, MOVES, QUICK, SPECIAL, STRUCTURAL, Nodes, Value, ids_of
+from .array_program import ArrayProgram
+from .primitives import ELEMENTWISE, MOVES, QUICK, SPECIAL, STRUCTURAL, AnyProgram, Nodes, Value, ids_of
 from .program import Program
 
 UNROLL_LIMIT = 20_000
@@ -24,7 +26,7 @@ UNROLL_LIMIT = 20_000
 WHOLE_DIFFERS = frozenset({"div", "and", "or", "xor", "not"})
 
 
-def trace(program: Program, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
+def trace(program: AnyProgram, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
     """Operations of `function(*inputs)`, a flat array; inputs are operation numbers, one array an argument."""
     structs = [jax.ShapeDtypeStruct(np.shape(getattr(x, "ids", x)), jnp.float64) for x in inputs]
     closed = jax.make_jaxpr(function)(*structs)
@@ -36,23 +38,45 @@ def trace(program: Program, function: Callable, *inputs: np.ndarray | Nodes) -> 
 def trace_with_jacobian(
     program: Program, function: Callable, x: np.ndarray, *inputs: np.ndarray
 ) -> tuple[np.ndarray, list[dict[int, int]]]:
-    """Operations of `function(x, *inputs)` and, for each output, the non-zero derivatives {j: operation} by x_j.
+    """Operations of `function(x, *inputs)` and, for each output, the non-zero derivatives {j: operation} by x_j."""
+    values, forms = _pushed_forward(program, function, x, *inputs)
+    return values, [program.form(node) for node in forms.tolist()]
 
-    One forward-mode trace with a symbolic tangent: its output is linear in dx, and its coefficients are the Jacobian.
-    """
+
+def trace_with_entries(
+    program: ArrayProgram, function: Callable, x: np.ndarray, *inputs: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The same for a program in arrays; the derivatives as (output, j, operation), sorted by output."""
+    values, forms = _pushed_forward(program, function, x, *inputs)
+    return values, program.entries(forms)
+
+
+def _pushed_forward(program: AnyProgram, function: Callable, x, *inputs) -> tuple[np.ndarray, np.ndarray]:
+    """Values and their linear forms: one forward-mode trace with a symbolic tangent. Its output is linear in dx, and
+    its coefficients are the Jacobian."""
 
     def pushed(x, dx, *rest):
         return jax.jvp(lambda x: function(x, *rest), (x,), (dx,))
 
-    differentials = Nodes(np.array([program.linear({j: program.one}) for j in range(len(x))], dtype=np.int64))
-    nodes = trace(program, pushed, x, differentials, *inputs)
+    nodes = trace(program, pushed, x, Nodes(program.differentials(len(x))), *inputs)
     half = len(nodes) // 2
-    return nodes[:half], [program.form(node) for node in nodes[half:].tolist()]
+    return nodes[:half], nodes[half:]
+
+
+def _live(jaxpr) -> list:
+    """The equations whose results are used; a gradient computes its function too and drops it."""
+    used = {atom for atom in jaxpr.outvars if not isinstance(atom, jex.Literal)}
+    live = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not used.isdisjoint(equation.outvars):
+            live.append(equation)
+            used.update(atom for atom in equation.invars if not isinstance(atom, jex.Literal))
+    return live[::-1]
 
 
 class Interpreter:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: AnyProgram) -> None:
+        self.program: Any = program  # both kinds have the same methods, of numbers or of arrays of numbers
 
     def run(self, jaxpr, consts: Sequence, inputs: Sequence[Value]) -> list[Value]:
         environment: dict = {}
@@ -62,7 +86,7 @@ class Interpreter:
 
         environment.update(zip(jaxpr.constvars, [_known(c) for c in consts], strict=True))
         environment.update(zip(jaxpr.invars, inputs, strict=True))
-        for equation in jaxpr.eqns:
+        for equation in _live(jaxpr):
             arguments = [read(atom) for atom in equation.invars]
             results = self.evaluate(equation, arguments)
             environment.update(zip(equation.outvars, results, strict=True))
@@ -95,6 +119,8 @@ class Interpreter:
         return self.collect(build, arrays)
 
     def collect(self, build: Callable, arrays: Sequence[np.ndarray]) -> Nodes:
+        if self.program.in_arrays:
+            return Nodes(np.asarray(build(*arrays), dtype=np.int64))
         flat = [build(*scalars) for scalars in zip(*[a.ravel().tolist() for a in arrays], strict=True)]
         return Nodes(np.array(flat, dtype=np.int64).reshape(arrays[0].shape))
 
@@ -110,7 +136,7 @@ class Interpreter:
         parameters = dict(equation.params)
         if "fill_value" in parameters:
             fill = parameters["fill_value"]
-            parameters["fill_value"] = self.program.const(np.nan if fill is None else fill)
+            parameters["fill_value"] = int(self.program.constants(np.array(np.nan if fill is None else fill)))
         result = np.asarray(equation.primitive.bind(*moved, **parameters))
         return Nodes(result.astype(np.int64))
 

@@ -1,6 +1,7 @@
-"""Holonomic constraints at position, velocity and force level, by automatic differentiation.
+"""Constraints at position, velocity and force level, by automatic differentiation.
 
-g(t, q) = 0,      g_q v + g_t = 0,      force on the momentum: -g_q^T lam.
+Holonomic: g(t, q) = 0, g_q v + g_t = 0, force on the momentum -g_q^T lam.
+Nonholonomic: k(t, q, v) = 0, force -k_v^T psi (Chetaev's rule where k is not linear in v).
 """
 
 from __future__ import annotations
@@ -36,3 +37,21 @@ class Holonomic(eqx.Module):
         if not self.system.provides("holonomic"):
             return jnp.zeros_like(q)
         return jax.vjp(lambda q: self.value(t, q), q)[1](lam)[0]
+
+
+class Nonholonomic(eqx.Module):
+    """The nonholonomic constraints of a system."""
+
+    system: AbstractSystem
+
+    def value(self, t, q, v):
+        """k(t, q, v), shape (k,); empty if the system has none."""
+        if not self.system.provides("nonholonomic"):
+            return jnp.zeros((0,))
+        return jnp.atleast_1d(self.system.nonholonomic(t, q, v))
+
+    def force(self, t, q, v, psi):
+        """k_v^T psi, to be subtracted from the rate of the momentum."""
+        if not self.system.provides("nonholonomic"):
+            return jnp.zeros_like(q)
+        return jax.vjp(lambda v: self.value(t, q, v), v)[1](psi)[0]

@@ -2,10 +2,15 @@
 
 With p the momentum and v the velocity, both kinds of system are written as::
 
-    0    = legendre(t, q, v, p)           p - L_v(t, q, v)          or   v - H_p(t, q, p)
-    p'   = rate(t, q, v, p) - g_q^T lam   L_q(t, q, v) + F(t, q, v) or  -H_q(t, q, p) + F(t, q, v)
+    0    = legendre(t, q, v, p)            p - L_v(t, q, v)           or   v - H_p(t, q, p)
+    p'   = rate(t, q, v, p) - reactions    L_q(t, q, v) + F(t, q, v)  or  -H_q(t, q, p) + F(t, q, v)
     q'   = v
-    0    = g(t, q),   0 = g_q v + g_t
+    0    = g(t, q),   0 = g_q v + g_t,   0 = k(t, q, v)
+
+    reactions = g_q^T lam + k_v^T psi - N(t, q, v, psi)
+
+N is the non-ideal part, `reaction` of the system. It depends on the multipliers of the nonholonomic constraints, or,
+where the system has only holonomic ones, on lam.
 
 A method keeps v and p as separate unknowns tied by `legendre`; the engine eliminates whichever is explicit.
 """
@@ -18,17 +23,22 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 
 from ..problem import AbstractSystem, HamiltonianSystem, System
-from .constraints import Holonomic
+from .constraints import Holonomic, Nonholonomic
+
+#: Newton steps for the multipliers of a non-ideal reaction, from the ideal ones.
+NEWTON_STEPS = 10
 
 
 class Acceleration(NamedTuple):
-    """Rates of v and p and the multiplier of the continuous equations at one state."""
+    """Rates of v and p and the multipliers of the continuous equations at one state."""
 
     v_rate: jax.Array
     p_rate: jax.Array
     lam: jax.Array
+    psi: jax.Array
 
 
 class Mechanics(eqx.Module):
@@ -36,6 +46,7 @@ class Mechanics(eqx.Module):
 
     system: eqx.AbstractVar[AbstractSystem]
     holonomic: eqx.AbstractVar[Holonomic]
+    nonholonomic: eqx.AbstractVar[Nonholonomic]
 
     @abc.abstractmethod
     def legendre(self, t, q, v, p) -> Any:
@@ -65,17 +76,58 @@ class Mechanics(eqx.Module):
         """g_q^T lam."""
         return self.holonomic.force(t, q, lam)
 
-    def acceleration_residual(self, x: Acceleration, t, q, v, p):
-        """Linear in x; zero at the accelerations and the multiplier of the continuous equations::
+    def velocity_constraint(self, t, q, v) -> Any:
+        """k(t, q, v)."""
+        return self.nonholonomic.value(t, q, v)
 
-        p' = rate - g_q^T lam,   d/dt legendre = 0,   d/dt (g_q v + g_t) = 0
+    def velocity_constraint_force(self, t, q, v, psi) -> Any:
+        """k_v^T psi - N(t, q, v, psi): the reaction of the nonholonomic constraints with its non-ideal part."""
+        ideal = self.nonholonomic.force(t, q, v, psi)
+        if self.system.provides("reaction") and self.system.provides("nonholonomic"):
+            return ideal - self.system.reaction(t, q, v, psi)
+        return ideal
+
+    def reactions(self, t, q, v, lam, psi, *, ideal: bool = False) -> Any:
+        """g_q^T lam + k_v^T psi - N, everything that is subtracted from the rate of the momentum; `ideal` drops N."""
+        total = self.constraint_force(t, q, lam) + self.nonholonomic.force(t, q, v, psi)
+        if ideal or not self.system.provides("reaction"):
+            return total
+        return total - self.system.reaction(t, q, v, psi if self.system.provides("nonholonomic") else lam)
+
+    def acceleration_residual(self, x: Acceleration, t, q, v, p, *, ideal: bool = False):
+        """Zero at the accelerations and multipliers of the continuous equations; linear in x where the constraints
+        are ideal::
+
+        p' = rate - reactions,   d/dt legendre = 0,   d/dt (g_q v + g_t) = 0,   d/dt k = 0
         """
         one = jnp.ones_like(t)
         return {
-            "momentum": x.p_rate - self.rate(t, q, v, p) + self.constraint_force(t, q, x.lam),
+            "momentum": x.p_rate - self.rate(t, q, v, p) + self.reactions(t, q, v, x.lam, x.psi, ideal=ideal),
             "velocity": jax.jvp(self.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
             "acceleration constraint": jax.jvp(self.hidden, (t, q, v), (one, v, x.v_rate))[1],
+            "nonholonomic acceleration": jax.jvp(self.velocity_constraint, (t, q, v), (one, v, x.v_rate))[1],
         }
+
+    def acceleration(self, t, q, v, p) -> Acceleration:
+        """Accelerations and multipliers of the continuous equations at one state, as a JAX expression.
+
+        A linear system; where a non-ideal reaction makes it nonlinear, Newton from the ideal solution.
+        """
+        rows, columns = self.constraint(t, q).shape[0], self.velocity_constraint(t, q, v).shape[0]
+        zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(rows), jnp.zeros(columns))
+        x, unravel = ravel_pytree(zero)
+
+        def newton(x, ideal):
+            def residual(x):
+                return ravel_pytree(self.acceleration_residual(unravel(x), t, q, v, p, ideal=ideal))[0]
+
+            return x - jnp.linalg.solve(jax.jacfwd(residual)(x), residual(x))
+
+        x = newton(x, True)
+        if self.system.provides("reaction"):
+            for _ in range(NEWTON_STEPS):
+                x = newton(x, False)
+        return unravel(x)
 
     def mass_residual(self, w, pi, t, q, v, p):
         """Zero where pi = M w with M = L_vv (or M^-1 = H_pp): the derivative of `legendre` along (w, pi)."""
@@ -87,6 +139,7 @@ class LagrangianMechanics(Mechanics):
 
     system: System
     holonomic: Holonomic
+    nonholonomic: Nonholonomic
 
     def legendre(self, t, q, v, p) -> Any:
         return p - jax.grad(self.system.lagrangian, argnums=2)(t, q, v)
@@ -104,6 +157,7 @@ class HamiltonianMechanics(Mechanics):
 
     system: HamiltonianSystem
     holonomic: Holonomic
+    nonholonomic: Nonholonomic
 
     def legendre(self, t, q, v, p) -> Any:
         return v - jax.grad(self.system.hamiltonian, argnums=2)(t, q, p)
@@ -118,4 +172,4 @@ class HamiltonianMechanics(Mechanics):
 def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) -> Mechanics:
     """The equations of a system; `rows` restricts the holonomic constraints to an independent set."""
     kind = HamiltonianMechanics if isinstance(system, HamiltonianSystem) else LagrangianMechanics
-    return kind(system=system, holonomic=Holonomic(system, rows))  # pyright: ignore[reportArgumentType]
+    return kind(system=system, holonomic=Holonomic(system, rows), nonholonomic=Nonholonomic(system))  # pyright: ignore[reportArgumentType]

@@ -24,7 +24,8 @@ from ..problem import State
 class Claims:
     """What a method promises; every entry is measured by the tests in tests/claims.
 
-    `constraints` lists the levels at which holonomic constraints hold at every step ("position", "velocity").
+    `constraints` lists the levels at which constraints hold at every step: "position" (g = 0), "velocity"
+    (g_q v + g_t = 0 and k = 0).
     `symmetric_positions` is the weaker promise of a method that is reversible in q but not in p.
     """
 
@@ -68,14 +69,21 @@ class Step(eqx.Module):
 
 
 class Method(eqx.Module):
-    """A one-step method. Derive from it, set `claims` and `handles`, write the three functions."""
+    """A one-step method. Derive from it, set `claims` and `handles`, write the three functions.
 
-    claims: eqx.AbstractClassVar[Claims]
+    `claims` is a class attribute, or a property where it depends on the method's parameters.
+    """
+
     #: The optional parts of a system that the method can treat.
     handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
     #: "recomputed": the recorded lam is that of the continuous equations at the recorded state;
     #: "discrete": the method's own.
     multiplier: ClassVar[str] = "recomputed"
+
+    @property
+    @abc.abstractmethod
+    def claims(self) -> Claims:
+        """What the method promises."""
 
     @abc.abstractmethod
     def guess(self, step: Step) -> Any:
@@ -88,6 +96,10 @@ class Method(eqx.Module):
     @abc.abstractmethod
     def finish(self, x: Any, step: Step) -> Advance:
         """The state at the end of the step."""
+
+    def misfit(self, system) -> str | None:
+        """Why the method cannot treat a system although it handles each of its parts; None if it can."""
+        return None
 
     @property
     def order(self) -> int:

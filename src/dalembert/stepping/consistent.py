@@ -6,9 +6,9 @@ Position (M = L_vv at the given point, metric of the kinetic energy)::
 
 Velocity, through the momentum (the same metric)::
 
-    p - p0 + g_q^T nu = 0,      legendre(t, q, v, p) = 0,      g_q v + g_t = 0
+    p - p0 + g_q^T nu + k_v^T kappa = 0,      legendre(t, q, v, p) = 0,      g_q v + g_t = 0,      k(t, q, v) = 0
 
-Multiplier: the linear system of `Mechanics.acceleration_residual`.
+Multipliers: the system of `Mechanics.acceleration_residual`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, HamiltonianSystem, State, prepared
 from .family import equation, traced_equation
-from .model_check import check_regular, constraint_jacobian, independent_rows, layout_of
+from .model_check import check_regular, check_velocity_rank, constraint_jacobian, independent_rows, layout_of
 from .step import Layout
 
 #: Distance from the constraint manifold (in q, or in v), relative to its size, that is taken for consistent.
@@ -43,6 +43,7 @@ class ConsistentStart:
     v: jax.Array
     p: jax.Array
     lam: jax.Array
+    psi: jax.Array
     moved_q: Any
     moved_v: Any
 
@@ -73,6 +74,7 @@ def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None)
         v=state.v,
         p=state.p,
         lam=state.lam,
+        psi=state.psi,
         moved_q=_size(state.q - given),
         moved_v=_size(moved_v),
     )
@@ -99,15 +101,17 @@ def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redu
         raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
     layout = layout_of(system, q.shape[0])
     if is_traced(system, q, second):
-        _check_freedom(system, layout.m, layout.n)
+        _check_freedom(system, layout)
         return _traced_start(system, q, second, second_name, t0, project, layout)
     return _eager_start(system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout)
 
 
-def _check_freedom(system: AbstractSystem, m: int, n: int) -> None:
-    if m >= n:
+def _check_freedom(system: AbstractSystem, layout: Layout) -> None:
+    if layout.m + layout.k >= layout.n and (layout.m or layout.k):
+        kinds = [f"{layout.m} independent holonomic"] if layout.m else []
+        kinds += [f"{layout.k} nonholonomic"] if layout.k else []
         raise ModelError(
-            f"{type(system).__name__} has {m} independent holonomic constraints on {n} coordinates: nothing is left "
+            f"{type(system).__name__} has {' and '.join(kinds)} constraints on {layout.n} coordinates: nothing is left "
             "to move. Check the constraints and the length of q0."
         )
 
@@ -142,17 +146,23 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     v, p = velocity_and_momentum(system, t, q, second, second_name)
     check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
-    _check_freedom(system, m if rows is None else len(rows), n)
-    layout = Layout(n, m if rows is None else len(rows), layout.k)
+    m = m if rows is None else len(rows)
+    layout = Layout(n, m, layout.k)
+    _check_freedom(system, layout)
     if layout.m:
-        q, v, p = _on_manifold(name, rows, system, t, q, v, p, second_name, project)
-    x = find_root(equation(system, "acceleration", rows), np.zeros(2 * n + layout.m), t, q, v, p)
+        q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, project)
+    if layout.m or layout.k:
+        check_velocity_rank(system, rows, t, q, v)
+        v, p = _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project)
+    x = find_root(equation(system, "ideal acceleration", rows), np.zeros(2 * n + m + layout.k), t, q, v, p)
+    if x is not None and system.provides("reaction"):
+        x = find_root(equation(system, "acceleration", rows), x, t, q, v, p)
     if x is None:
         raise ModelError(
             f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
             "forces or constraints are not finite there, or the constrained directions carry no inertia."
         )
-    state = State(q=q, p=p, v=v, lam=x[2 * n :], psi=np.zeros(layout.k))
+    state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :])
     return Start(state, layout, rows)
 
 
@@ -181,7 +191,7 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
     return (second, other) if second_name == "v0" else (other, second)
 
 
-def _on_manifold(name, rows, system, t, q, v, p, second_name, project):
+def _on_position_manifold(name, rows, system, t, q, v, p, second_name, project):
     n = len(q)
     value, jacobian = constraint_jacobian(system, t, q)
     lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
@@ -206,25 +216,41 @@ def _on_manifold(name, rows, system, t, q, v, p, second_name, project):
                 f"holonomic[{worst}] = {left[worst]:.6g}, expected 0."
             )
         v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
-    hidden = equation(system, "hidden")(v, t, q)[0]
-    speed = np.abs(hidden) / lengths
-    if np.max(speed) > START_TOLERANCE * max(1.0, np.max(np.abs(v))):
-        if not project:
-            raise _inconsistent(name, "velocity", "g_q v + g_t", hidden, speed, second_name)
-        m = len(hidden) if rows is None else len(rows)
-        x = find_root(equation(system, "velocity", rows), np.concatenate([v, p, np.zeros(m)]), t, q, p)
-        if x is None:
-            raise InconsistentStart(f"{name}: {second_name} cannot be projected onto the hidden constraints.")
-        v, p = x[:n], x[n : 2 * n]
     return q, v, p
 
 
-def _inconsistent(name, level, symbol, defect, distance, argument) -> InconsistentStart:
+def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
+    n, tolerance = len(q), START_TOLERANCE * max(1.0, np.max(np.abs(v)))
+    defects = []
+    for part, symbol in (("hidden", "g_q v + g_t"), ("nonholonomic", "k(t0, q0, v0)")):
+        if system.provides("holonomic" if part == "hidden" else part):
+            value, jacobian = equation(system, part)(v, t, q)
+            lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
+            defects.append((part, symbol, value, np.abs(value) / lengths))
+    if all(np.max(distance, initial=0.0) <= tolerance for *_, distance in defects):
+        return v, p
+    if not project:
+        part, symbol, value, distance = next(d for d in defects if np.max(d[3], initial=0.0) > tolerance)
+        if part == "nonholonomic":
+            raise _inconsistent(name, "velocity", symbol, value, distance, second_name, "nonholonomic")
+        raise _inconsistent(name, "velocity", symbol, value, distance, second_name)
+    count = sum(len(value) for _, _, value, _ in defects)
+    if rows is not None:
+        count += len(rows) - next(len(value) for part, _, value, _ in defects if part == "hidden")
+    x = find_root(equation(system, "velocity", rows), np.concatenate([v, p, np.zeros(count)]), t, q, p)
+    if x is None:
+        raise InconsistentStart(
+            f"{name}: {second_name} cannot be projected onto the constraints on the velocity; start closer to them."
+        )
+    return x[:n], x[n : 2 * n]
+
+
+def _inconsistent(name, level, symbol, defect, distance, argument, kind="holonomic") -> InconsistentStart:
     worst = int(np.argmax(distance))
     others = int(np.sum(distance > START_TOLERANCE)) - 1
     more = f" (and {others} more)" if others > 0 else ""
     return InconsistentStart(
-        f"{name}: the start violates holonomic[{worst}] at {level} level{more}: {symbol} = {defect[worst]:.6g}, "
+        f"{name}: the start violates {kind}[{worst}] at {level} level{more}: {symbol} = {defect[worst]:.6g}, "
         f"expected 0. Correct {argument}, pass project=True to move it onto the constraints, "
         "or see how far it would move with da.consistent(...)."
     )
@@ -236,7 +262,7 @@ def _inconsistent(name, level, symbol, defect, distance, argument) -> Inconsiste
 def _traced_start(system, q, second, second_name, t, project, layout: Layout) -> Start:
     """The same under jit, vmap and grad: differentiable, with run-time errors instead of messages in advance."""
     mechanics = mechanics_of(system)
-    n, m = layout.n, layout.m
+    n, m, k = layout.n, layout.m, layout.k
     t, q, second = jnp.asarray(t, jnp.float64), jnp.asarray(q), jnp.asarray(second)
 
     explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
@@ -251,19 +277,17 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
         guess = jnp.concatenate([q, jnp.zeros(n + m)])
         q = _traced_root(traced_equation(system, "position"), guess, t, q, v, p)[:n]
         v, p = other_of(q, second)
-        x = _traced_root(traced_equation(system, "velocity"), jnp.concatenate([v, p, jnp.zeros(m)]), t, q, p)
+    if (m or k) and project:
+        x = _traced_root(traced_equation(system, "velocity"), jnp.concatenate([v, p, jnp.zeros(m + k)]), t, q, p)
         v, p = x[:n], x[n : 2 * n]
-    elif m:
-        g, hidden = mechanics.constraint(t, q), mechanics.hidden(t, q, v)
+    elif m or k:
+        defects = mechanics.constraint(t, q), mechanics.hidden(t, q, v), mechanics.velocity_constraint(t, q, v)
         size = jnp.maximum(1.0, jnp.maximum(jnp.max(jnp.abs(q)), jnp.max(jnp.abs(v)))) ** 2
-        bad = jnp.maximum(jnp.max(jnp.abs(g)), jnp.max(jnp.abs(hidden))) > 10 * START_TOLERANCE * size
-        q = eqx.error_if(
-            q, bad, f"{type(system).__name__}: the start violates a holonomic constraint; pass project=True."
-        )
-    acceleration, zero = traced_equation(system, "acceleration"), jnp.zeros(2 * n + m)
-    matrix = jax.jacfwd(lambda x: acceleration(x, t, q, v, p))(zero)
-    x = jnp.linalg.solve(matrix, -acceleration(zero, t, q, v, p))
-    return Start(State(q=q, p=p, v=v, lam=x[2 * n :], psi=jnp.zeros(layout.k)), layout, None)
+        bad = jnp.max(jnp.abs(jnp.concatenate(defects))) > 10 * START_TOLERANCE * size
+        kind = "constraint" if k else "holonomic constraint"
+        q = eqx.error_if(q, bad, f"{type(system).__name__}: the start violates a {kind}; pass project=True.")
+    found = mechanics.acceleration(t, q, v, p)
+    return Start(State(q=q, p=p, v=v, lam=found.lam, psi=found.psi), layout, None)
 
 
 def _traced_root(function, guess, *arguments):

@@ -174,9 +174,9 @@ def _starts(system, first, layout: Layout, q, second, name, t0, parameters, proj
         worst = int(np.argmax(defect))
         if defect[worst] > START_TOLERANCE * max(1.0, size) ** 2:
             kind = "position" if level == "constraint" else "velocity"
+            which = "constraint" if kind == "velocity" and first.provides("nonholonomic") else "holonomic constraint"
             raise InconsistentStart(
-                f"{type(first).__name__}: member {worst} of the batch violates a holonomic constraint at {kind} level "
+                f"{type(first).__name__}: member {worst} of the batch violates a {which} at {kind} level "
                 f"by {defect[worst]:.6g}, expected 0. Correct q0 or {name}, or pass project=True."
             )
-    lam = multipliers(first, None, t, q, v, p, parameters)
-    return np.concatenate([q, p, v, lam, np.zeros((members, layout.k))], axis=1)
+    return np.concatenate([q, p, v, multipliers(first, None, t, q, v, p, parameters)], axis=1)

@@ -91,15 +91,24 @@ def _position(m: Mechanics, x, t, q0, v, p):
 
 
 def _velocity(m: Mechanics, x, t, q, p0):
-    n = q.shape[0]
-    v, p, nu = x[:n], x[n : 2 * n], x[2 * n :]
-    return jnp.concatenate([m.legendre(t, q, v, p), p - p0 + m.constraint_force(t, q, nu), m.hidden(t, q, v)])
+    n, rows = q.shape[0], m.constraint(t, q).shape[0]
+    v, p, nu, kappa = x[:n], x[n : 2 * n], x[2 * n : 2 * n + rows], x[2 * n + rows :]
+    impulses = m.constraint_force(t, q, nu) + m.nonholonomic.force(t, q, v, kappa)
+    return jnp.concatenate(
+        [m.legendre(t, q, v, p), p - p0 + impulses, m.hidden(t, q, v), m.velocity_constraint(t, q, v)]
+    )
 
 
-def _acceleration(m: Mechanics, x, t, q, v, p):
-    n = q.shape[0]
-    parts = m.acceleration_residual(Acceleration(x[:n], x[n : 2 * n], x[2 * n :]), t, q, v, p)
-    return jnp.concatenate([parts["velocity"], parts["momentum"], parts["acceleration constraint"]])
+def _acceleration(m: Mechanics, x, t, q, v, p, ideal: bool = False):
+    n, rows = q.shape[0], m.constraint(t, q).shape[0]
+    unknown = Acceleration(x[:n], x[n : 2 * n], x[2 * n : 2 * n + rows], x[2 * n + rows :])
+    parts = m.acceleration_residual(unknown, t, q, v, p, ideal=ideal)
+    order = ("velocity", "momentum", "acceleration constraint", "nonholonomic acceleration")
+    return jnp.concatenate([parts[name] for name in order])
+
+
+def _velocity_defect(m: Mechanics, t, q, v):
+    return jnp.max(jnp.abs(jnp.concatenate([m.hidden(t, q, v), m.velocity_constraint(t, q, v)])), initial=0.0)
 
 
 EQUATIONS: dict[str, Callable] = {
@@ -107,15 +116,17 @@ EQUATIONS: dict[str, Callable] = {
     "legendre by v": lambda m, v, t, q, p: m.legendre(t, q, v, p),
     "constraint": lambda m, q, t: m.constraint(t, q),
     "hidden": lambda m, v, t, q: m.hidden(t, q, v),
+    "nonholonomic": lambda m, v, t, q: m.velocity_constraint(t, q, v),
     "position": _position,
     "velocity": _velocity,
     "acceleration": _acceleration,
+    "ideal acceleration": functools.partial(_acceleration, ideal=True),
 }
 
 OBSERVABLES: dict[str, Callable] = {
     "energy": lambda m, t, q, v, p: m.energy(t, q, v, p)[None],
     "constraint": lambda m, t, q, v, p: jnp.max(jnp.abs(m.constraint(t, q)), initial=0.0)[None],
-    "hidden": lambda m, t, q, v, p: jnp.max(jnp.abs(m.hidden(t, q, v)), initial=0.0)[None],
+    "hidden": lambda m, t, q, v, p: _velocity_defect(m, t, q, v)[None],
     "invariants": lambda m, t, q, v, p: ravel_pytree(m.system.invariants(t, q, p))[0],
 }
 
@@ -168,18 +179,38 @@ def _observable(family: Family, name: str) -> RowFunction:
 
 
 def multipliers(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np.ndarray:
-    """lam of the continuous equations for every row of a run."""
-    solve = _multipliers(Family(system), rows)
-    return solve(t, q, v, p, _parameter_rows(system, parameters, len(t)))[:, 2 * q.shape[1] :]
+    """lam and psi, side by side, of the continuous equations for every row of a run."""
+    family, vectors = Family(system), _parameter_rows(system, parameters, len(t))
+    x = _accelerations(family, rows, True)(np.zeros((len(t), 0)), t, q, v, p, vectors)
+    if system.provides("reaction"):  # nonlinear in the multipliers: Newton, every row at once, from the ideal ones
+        solve = _accelerations(family, rows, False)
+        for _ in range(MULTIPLIER_ITERATIONS):
+            x, before = solve(x, t, q, v, p, vectors), x
+            if np.max(np.abs(x - before), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0)):
+                break
+    return x[:, 2 * q.shape[1] :]
+
+
+#: Newton steps for the multipliers of a non-ideal reaction.
+MULTIPLIER_ITERATIONS = 30
 
 
 @for_family()
-def _multipliers(family: Family, rows) -> RowSolver:
-    def residual(x, t, q, v, p, parameters):
-        return _acceleration(mechanics_of(family.at(parameters), rows), x, t, q, v, p)
+def _accelerations(family: Family, rows, ideal: bool) -> RowSolver:
+    """One Newton step from x0 for the accelerations and multipliers (x0 is empty where the equations are linear)."""
 
-    def size(t, q, v, p, parameters) -> int:
+    def residual(x, x0, t, q, v, p, parameters):
         mechanics = mechanics_of(family.at(parameters), rows)
-        return 2 * q.shape[0] + jax.eval_shape(mechanics.constraint, jnp.asarray(t), jnp.asarray(q)).shape[0]
+        equations = functools.partial(_acceleration, mechanics, t=t, q=q, v=v, p=p, ideal=ideal)
+        if ideal:
+            return equations(x)
+        value, change = jax.jvp(equations, (x0,), (x - x0,))
+        return value + change
+
+    def size(x0, t, q, v, p, parameters) -> int:
+        mechanics = mechanics_of(family.at(parameters), rows)
+        t, q = jnp.asarray(t), jnp.asarray(q)
+        holonomic = jax.eval_shape(mechanics.constraint, t, q).shape[0]
+        return 2 * q.shape[0] + holonomic + jax.eval_shape(mechanics.velocity_constraint, t, q, q).shape[0]
 
     return RowSolver(residual, size)

@@ -53,6 +53,11 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
         m = _rows(f"{name}.holonomic(t, q)", _shape(system.holonomic, t, q, name=name))
     if system.provides("nonholonomic"):
         k = _rows(f"{name}.nonholonomic(t, q, v)", _shape(system.nonholonomic, t, q, q, name=name))
+    if system.provides("reaction"):
+        if not (m or k):
+            raise ModelError(f"{name} defines a reaction but no constraint; a force without multipliers is a `force`.")
+        psi = jax.ShapeDtypeStruct((k or m,), jnp.float64)
+        _expect(f"{name}.reaction(t, q, v, psi)", _shape(system.reaction, t, q, q, psi, name=name), (n,), n)
     if system.provides("invariants"):
         found = _shape(system.invariants, t, q, q, name=name)
         if not isinstance(found, dict):
@@ -179,6 +184,34 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
     if redundant == "allow":
         return tuple(sorted(int(row) for row in order[:rank]))
     raise RedundantConstraints(_redundancy_message(name, dense, order, rank, m, n))
+
+
+def check_velocity_rank(system: AbstractSystem, rows, t, q, v) -> None:
+    """Refuse nonholonomic constraints that depend on each other, or on the holonomic ones, at the start."""
+    if not system.provides("nonholonomic"):
+        return
+    value, matrix = equation(system, "nonholonomic")(v, t, q)
+    name, labels = type(system).__name__, [f"nonholonomic[{k}]" for k in range(len(value))]
+    if not (np.all(np.isfinite(value)) and np.all(np.isfinite(matrix.data))):
+        raise ModelError(
+            f"{name}.nonholonomic or its derivative by v is not finite at the start (t={float(t):g}); "
+            "check q0, v0 and the parameters."
+        )
+    if system.provides("holonomic"):
+        _, jacobian = constraint_jacobian(system, t, q)
+        kept = list(range(jacobian.shape[0])) if rows is None else list(rows)  # pyright: ignore
+        matrix = sparse.vstack([jacobian.tocsr()[kept], matrix])
+        labels = [f"holonomic[{k}]" for k in kept] + labels
+    dense = matrix.toarray()
+    lengths = np.linalg.norm(dense, axis=1)
+    dense = dense / np.where(lengths > 0, lengths, 1.0)[:, None]
+    _, singular, right = np.linalg.svd(dense.T)
+    if np.min(singular) <= RANK_TOLERANCE:
+        involved = [label for label, weight in zip(labels, right[-1], strict=True) if abs(weight) > 1e-7]
+        raise RedundantConstraints(
+            f"{name}: the constraints on the velocity are dependent at the start: {', '.join(involved)}. "
+            "Remove one of them, or start from another configuration."
+        )
 
 
 def _redundancy_message(name: str, dense, order, rank: int, m: int, n: int) -> str:

@@ -56,6 +56,9 @@ def check_fit(system: AbstractSystem, method: Method) -> None:
             f"it treats {', '.join(sorted(method.handles - {'invariants'}))}. "
             "`dalembert list` shows the methods and what each one treats."
         )
+    reason = method.misfit(system)
+    if reason is not None:
+        raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
 
 
 def assemble(system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None) -> StepFunctions:

@@ -22,6 +22,7 @@ _DIMENSIONS = {
     "constraint": ("time",),
     "hidden": ("time",),
     "raw_lam": ("time", "discrete_constraint"),
+    "raw_psi": ("time", "nonholonomic_constraint"),
     "iterations": ("interval",),
     "worst_iterations": ("interval",),
 }

@@ -13,10 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jax.flatten_util import ravel_pytree
 
 from ..errors import InputError, StepFailure
-from ..formulation import Acceleration, mechanics_of
+from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, parameter_record, split_parameters
 from ..stepping import (
@@ -141,8 +140,7 @@ class Trajectory:
         state = run.layout.unflatten(run.states)
         keep = jnp.asarray if is_traced(run.states) else np.asarray
         arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
-        arrays["psi"] = keep(state.psi)
-        arrays["raw_lam"] = keep(state.lam)
+        arrays["raw_lam"], arrays["raw_psi"] = keep(state.lam), keep(state.psi)
         if run.iterations is not None:
             arrays["iterations"] = run.iterations
         if run.worst_iterations is not None:
@@ -194,10 +192,6 @@ class Trajectory:
         return self._arrays["p"]
 
     @property
-    def psi(self):
-        return self._arrays["psi"]
-
-    @property
     def impulse(self):
         return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
 
@@ -225,11 +219,13 @@ class Trajectory:
         if "lam" in self._arrays:
             return self._arrays["lam"]
         rows = self._info["rows"]
-        if self._info["multiplier"] == "discrete":
-            lam = self._arrays["raw_lam"]
-        else:
-            lam = self._multipliers(rows)
+        lam = self._multipliers[0]
         return lam if rows is None else self._minimum_norm(lam, rows)
+
+    @functools.cached_property
+    def psi(self):
+        """Multipliers of the nonholonomic constraints, in d/dt L_v = L_q + F - k_v^T psi; as for `lam`."""
+        return self._arrays["psi"] if "psi" in self._arrays else self._multipliers[1]
 
     def _minimum_norm(self, lam, rows):
         mechanics = mechanics_of(self._require_system("multipliers"))
@@ -240,13 +236,20 @@ class Trajectory:
 
         return np.asarray(jax.jit(jax.vmap(full))(self.t, self.q, lam))
 
-    def _multipliers(self, rows):
-        system = self._require_system("multipliers")
+    @functools.cached_property
+    def _multipliers(self) -> tuple[Any, Any]:
+        """lam and psi: of the continuous equations, or the method's own."""
+        raw = self._arrays["raw_lam"], self._arrays["raw_psi"]
+        if self._info["multiplier"] == "discrete" or not (raw[0].shape[-1] or raw[1].shape[-1]):
+            return raw
+        system, rows = self._require_system("multipliers"), self._info["rows"]
         states = (self.t, self.q, self.v, self.p)
         if is_traced(states, system):
-            return jax.vmap(functools.partial(_multiplier, mechanics_of(system, rows)))(*states)
+            found = jax.vmap(mechanics_of(system, rows).acceleration)(*states)
+            return found.lam, found.psi
         self._check_single_run()
-        return multipliers(system, rows, *states)
+        both = multipliers(system, rows, *states)
+        return both[:, : raw[0].shape[1]], both[:, raw[0].shape[1] :]
 
     @functools.cached_property
     def energy(self):
@@ -260,7 +263,7 @@ class Trajectory:
 
     @functools.cached_property
     def hidden(self):
-        """max |g_q v + g_t|."""
+        """max |g_q v + g_t| of the holonomic and |k| of the nonholonomic constraints."""
         return self._observe("hidden")[:, 0]
 
     @functools.cached_property
@@ -342,7 +345,9 @@ class Trajectory:
             )
         status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
         arrays = {
-            name: self._arrays[name] for name in ("raw_lam", "iterations", "worst_iterations") if name in self._arrays
+            name: self._arrays[name]
+            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations")
+            if name in self._arrays
         }
         arrays |= {
             name: getattr(self, name) for name in ("t", "q", "v", "p", "lam", "psi", "energy", "constraint", "hidden")
@@ -401,18 +406,6 @@ def load(path) -> Trajectory:
     """Read a trajectory written by `Trajectory.save`. A file is data only: nothing in it is executed."""
     arrays, info, status = read(pathlib.Path(path))
     return Trajectory(arrays, None, info, Status(**status))
-
-
-def _multiplier(mechanics, t, q, v, p):
-    """lam of the continuous equations at one state, under JAX: the system of `Mechanics.acceleration_residual`."""
-    m = mechanics.constraint(t, q).shape[0]
-    zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(m))
-    flat_zero, unravel = ravel_pytree(zero)
-
-    def residual(x):
-        return ravel_pytree(mechanics.acceleration_residual(unravel(x), t, q, v, p))[0]
-
-    return jnp.linalg.solve(jax.jacfwd(residual)(flat_zero), -residual(flat_zero))[2 * len(q) :]
 
 
 @functools.cache

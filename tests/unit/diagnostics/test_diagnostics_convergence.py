@@ -106,7 +106,7 @@ def test_reference_solution_takes_a_momentum():
 
 def test_reference_solution_refuses_what_it_cannot_integrate():
     ball = da.system(lambda t, q, v: 0.5 * v @ v - q[0], gap=lambda t, q: q)
-    with pytest.raises(da.InputError, match="expects a holonomic system, got system with gap"):
+    with pytest.raises(da.InputError, match="expects a system without contact, got system with a gap"):
         reference_solution(ball, [1.0], [0.0])
 
 

@@ -80,7 +80,7 @@ def test_system_without_constraints_or_forces():
 def acceleration_of(system, t, q, v, p, m: int) -> Acceleration:
     """The zero of the acceleration residual, which is linear."""
     mechanics = of(system)
-    zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(m))
+    zero = Acceleration(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(m), jnp.zeros(0))
     flat, unravel = jax.flatten_util.ravel_pytree(zero)
 
     @jax.jit

@@ -1,0 +1,220 @@
+"""The four passes of `elimination.py` for programs in arrays: same rules, many pivots at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse import csgraph
+
+from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
+from .array_program import CONST, INPUT, WITH_UNKNOWNS, ArrayProgram
+from .array_substitution import substitute_linear
+from .array_values import ArrayValues, Rewriting, reachable
+from .block_triangular import matched_rows
+from .elimination import FIRST_BLOCK, Scaling, check_structure
+from .ragged import reduced
+from .sparse_elimination import PIVOT_THRESHOLD
+
+#: more Newton blocks than this in a row are solved as one
+MOST_BLOCKS = 8
+
+
+@dataclass
+class ArrayBlock:
+    """Unknowns that Newton finds together."""
+
+    unknowns: np.ndarray
+    update: np.ndarray  # x <- x - update
+    growth: np.ndarray  # multipliers of the elimination, to be watched
+
+
+@dataclass
+class ArrayReduced:
+    """A step after elimination: the blocks in the order in which they are solved, and everything in terms of them."""
+
+    program: ArrayProgram
+    blocks: list[ArrayBlock]
+    block_of: np.ndarray  # the block of each unknown that Newton finds
+    growth: np.ndarray  # multipliers of blocks that were solved directly
+    statistics: dict
+    _stages: tuple[Rewriting, Rewriting]
+
+    def rewrite(self, nodes: np.ndarray) -> np.ndarray:
+        """Operations with every eliminated unknown replaced."""
+        for stage in self._stages:
+            nodes = stage(nodes)
+        return nodes
+
+    def levels(self, nodes: np.ndarray) -> np.ndarray:
+        """When each operation can be computed, for the given ones and all they need (a column over the program)."""
+        return levels_of(self.program, nodes, self.block_of)
+
+
+def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:
+    """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
+    levels = np.array(program.when.filled, dtype=np.int64)
+    late = reachable(program, nodes, levels == WITH_UNKNOWNS)
+    for op, group in program.layers(late):
+        if op == "input":
+            levels[group] = FIRST_BLOCK + block_of[program.second[group]]
+        else:
+            arguments = [levels[a] for a in program.arguments(group) if a[0] >= 0]
+            levels[group] = np.maximum.reduce(arguments)
+    return levels
+
+
+def reduce_arrays(
+    program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
+    unknown_names: tuple[str, ...], equation_names: tuple[str, ...],
+) -> ArrayReduced:  # fmt: skip
+    """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start."""
+    n, names = len(x), (unknown_names, equation_names)
+    jacobian = Matrix(n, *entries)
+    check_structure(jacobian.rows, jacobian.columns, n, names)
+    values = ArrayValues(program, samples)
+    scaling = Scaling.of_entries(_largest(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
+    first = substitute_linear(program, x, residual, jacobian, values, scaling.rows)
+    matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
+    taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
+    for rows, columns in first.rounds:
+        matrix, _ = eliminate(program, matrix, rows, columns)
+        taken_rows[rows] = taken_columns[columns] = True
+    rows_left = np.flatnonzero(~taken_rows)
+    right = np.zeros(n, np.int64)
+    right[rows_left] = first.rewrite(residual[rows_left])
+
+    solved, blocks, growth = Rewriting(program), [], [first.growth]
+    block_of = np.zeros(n, np.int64)
+    for equations, unknowns, linear in _blocks(program, matrix, rows_left, np.flatnonzero(~taken_columns), names):
+        kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
+        system = matrix.part(kept)
+        right_side = right[equations]
+        if linear:
+            zeros = Rewriting(program)
+            zeros.replace(x[unknowns], np.full(len(unknowns), program.zero))
+            right_side = zeros(right_side)
+        system.nodes = solved(system.nodes)
+        right_now = np.zeros(n, np.int64)
+        right_now[equations] = solved(right_side)
+        update, multipliers = solve_block(program, system, right_now, values, scaling.rows)
+        if linear:
+            solved.replace(x[unknowns], program.neg(update[unknowns]))
+            growth.append(multipliers)
+        else:
+            block_of[unknowns] = len(blocks)
+            blocks.append(ArrayBlock(unknowns, update[unknowns], multipliers))
+    newton = [len(block.unknowns) for block in blocks]
+    substituted = int(taken_rows.sum())
+    statistics = {
+        "unknowns": n,
+        "nonzeros": len(jacobian.rows),
+        "substituted": substituted,
+        "solved_directly": n - substituted - sum(newton),
+        "newton_unknowns": newton,
+    }
+    return ArrayReduced(program, blocks, block_of, np.concatenate(growth), statistics, (first.rewrite, solved))
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    sizes = np.abs(values)
+    finite = np.isfinite(sizes)
+    return np.where(finite.any(axis=1), np.max(np.where(finite, sizes, 0.0), axis=1, initial=0.0), 1.0)
+
+
+def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, names):
+    """(equations, unknowns, linear) in the order of solution. Strong components that can be solved at the same time
+    form one block, those that are linear in their own unknowns another."""
+    if not len(rows):
+        return
+    row_place, column_place = np.zeros(matrix.size, np.int64), np.zeros(matrix.size, np.int64)
+    row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
+    entry_rows, entry_columns = row_place[matrix.rows], column_place[matrix.columns]
+    counts = np.bincount(entry_rows, minlength=len(rows))
+    match = matched_rows(counts, entry_columns, rows.tolist(), columns.tolist(), names)
+    owner = np.empty(len(columns), np.int64)
+    owner[match] = np.arange(len(rows))
+    needs = sparse.csr_matrix((np.ones(len(entry_rows)), (entry_rows, owner[entry_columns])), shape=(len(rows),) * 2)
+    count, label = csgraph.connected_components(needs, directed=True, connection="strong")
+    depth = _depths(label[entry_rows], label[owner[entry_columns]], count)[label]
+    depth_of_unknown = np.zeros(matrix.size, np.int64)
+    depth_of_unknown[columns[match]] = depth
+    levels = levels_of(program, matrix.nodes, depth_of_unknown)[matrix.nodes]
+    own = label[entry_rows] == label[owner[entry_columns]]
+    nonlinear = np.zeros(count, bool)
+    nonlinear[label[entry_rows[own & (levels >= FIRST_BLOCK + depth[entry_rows])]]] = True
+    order = 2 * depth + nonlinear[label]
+    iterated = np.unique(order[order % 2 == 1])
+    if len(iterated) > MOST_BLOCKS:
+        order[(order >= iterated[0]) & (order <= iterated[-1])] = iterated[0]
+    for position in np.unique(order):
+        here = np.flatnonzero(order == position)
+        yield rows[here], columns[match[here]], position % 2 == 0
+
+
+def _depths(source: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
+    """The length of the longest chain of needs behind each component."""
+    apart = source != target
+    source, target = source[apart], target[apart]
+    depth, waiting, level = np.zeros(count, np.int64), np.ones(count, bool), 0
+    while waiting.any():
+        blocked = np.zeros(count, bool)
+        blocked[source] = True
+        ready = waiting & ~blocked
+        depth[ready] = level
+        waiting &= ~ready
+        open_ = ~ready[target]
+        source, target, level = source[open_], target[open_], level + 1
+    return depth
+
+
+def solve_block(
+    program: ArrayProgram, matrix: Matrix, right: np.ndarray, values: ArrayValues, row_scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Operations of the solution (a column over all unknowns), and the multipliers whose size is to be watched."""
+    rounds: list[tuple[Eliminated, np.ndarray]] = []
+    multipliers = [np.zeros(0, np.int64)]
+    right = right.copy()
+    while len(matrix.rows):
+        chosen = _pivots(program, matrix, values, row_scale)
+        matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
+        rounds.append((done, right[done.rows]))
+        changes = program.mul(done.factors, right[done.rows[done.pivot]])
+        changes = reduced(program, "add", changes, done.touched, matrix.size, program.zero)
+        right = program.sub(right, changes)
+        multipliers.append(done.factors[program.code[done.factors] != CONST])
+    solution = np.zeros(matrix.size, np.int64)
+    for done, own_right in reversed(rounds):
+        known = program.mul(done.beside.nodes, solution[done.beside.columns])
+        known = reduced(program, "add", known, done.beside.rows, len(done.rows), program.zero)
+        solution[done.columns] = program.mul(done.inverse, program.sub(own_right, known))
+    return solution, np.concatenate(multipliers)
+
+
+def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> np.ndarray:
+    """Pivots of little Markowitz cost, large against their columns in every sample, that do not touch each other."""
+    sizes = np.abs(values(matrix.nodes)) * row_scale[matrix.rows, None]
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    largest = np.zeros((matrix.size, sizes.shape[1]))
+    np.maximum.at(largest, matrix.columns, sizes)
+    largest = largest[matrix.columns]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.where(largest > 0, sizes / largest, 1.0)
+    ratios = np.where(np.any(sizes > 0, axis=1)[:, None], ratios, 0.0)
+    likeness = Likeness(program, matrix)
+    quality = np.minimum(likeness.quartile(ratios), ratios[:, 0])  # usual everywhere, and true at the start
+    in_row = np.bincount(matrix.rows, minlength=matrix.size)
+    in_column = np.bincount(matrix.columns, minlength=matrix.size)
+    cost = (in_row[matrix.rows] - 1) * (in_column[matrix.columns] - 1)
+    candidates = np.flatnonzero(quality >= PIVOT_THRESHOLD)
+    if not len(candidates):  # nothing is safe on all samples: the least bad; the code watches its growth
+        return np.array([int(np.argmax(quality))])
+    preference = np.where(quality >= 0.5, 0, matrix.size) + np.abs(likeness.off_diagonal)
+    return independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
+
+
+def operation_count(program: ArrayProgram, nodes: np.ndarray) -> int:
+    """How many operations (not inputs, not constants) there are among the nodes."""
+    return int(np.sum(~np.isin(program.code[nodes], (CONST, INPUT))))

@@ -1,0 +1,145 @@
+"""Numbers for the operations of a program in arrays: one numpy call for all operations of one kind and depth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .array_program import CONST, INPUT, LINEAR, ArrayProgram
+from .program import NUMPY
+from .ragged import distinct
+
+
+class ArrayEvaluator:
+    """Numbers for some operations; only what they need is computed. The plan is made once."""
+
+    def __init__(self, program: ArrayProgram, outputs: np.ndarray) -> None:
+        needed = program.needed(outputs)
+        place = np.zeros(len(program), np.int64)
+        place[needed] = np.arange(len(needed))
+        codes = program.code[needed]
+        constants, inputs = needed[codes == CONST], needed[codes == INPUT]
+        self._size, self._outputs = len(needed), place[outputs]
+        self._constants = place[constants], program.numbers[constants]
+        kinds, indices = program.first[inputs], program.second[inputs]
+        self._inputs = [
+            (kind, place[inputs[kinds == k]], indices[kinds == k])
+            for k, kind in enumerate(program.kinds)
+            if np.any(kinds == k)
+        ]
+        self._layers = []
+        for op, group in program.layers(needed[codes > LINEAR]):
+            arguments = [place[a] for a in program.arguments(group) if a[0] >= 0]
+            self._layers.append((op, place[group], arguments))
+
+    def __call__(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        """Outputs along the first axis. `inputs` holds an array for every kind of input; all that have samples have
+        them along a second axis."""
+        tables = {kind: np.asarray(inputs[kind], dtype=np.float64) for kind, _, _ in self._inputs}
+        samples = {table.shape[1] for table in tables.values() if table.ndim > 1} or {1}
+        (count,) = samples - {1} or {1}
+        values = np.empty((self._size, count))
+        where, numbers = self._constants
+        values[where] = numbers[:, None]
+        for kind, where, indices in self._inputs:
+            table = tables[kind]
+            values[where] = table[indices] if table.ndim > 1 else table[indices, None]
+        with np.errstate(all="ignore"):
+            for op, where, arguments in self._layers:
+                operands = [values[a] for a in arguments]
+                if op == "select":
+                    operands[0] = operands[0] != 0.0
+                values[where] = NUMPY[op](*operands)
+        return values[self._outputs]
+
+
+class ArrayValues:
+    """Numbers for operations at sampled inputs, {kind: (count, samples)}; what was computed is kept."""
+
+    def __init__(self, program: ArrayProgram, inputs: dict[str, np.ndarray]) -> None:
+        self._program, self._inputs = program, inputs
+        self._samples = next(table.shape[1] for table in inputs.values() if table.ndim > 1)
+        self._place = np.full(len(program), -1)
+        self._table, self._filled = np.empty((1024, self._samples)), 0
+
+    def __call__(self, nodes: np.ndarray) -> np.ndarray:
+        """One row an operation, one column a sample."""
+        program = self._program
+        fresh = np.full(len(program) - len(self._place), -1)
+        self._place = np.concatenate([self._place, fresh])
+        new = reachable(program, nodes, self._place < 0)
+        self._make_room(len(new))
+        self._place[new] = self._filled + np.arange(len(new))
+        self._filled += len(new)
+        table, place = self._table, self._place
+        with np.errstate(all="ignore"):
+            for op, group in program.layers(new):
+                if op == "const":
+                    result = program.numbers[group][:, None]
+                elif op == "input":
+                    result = self._of_inputs(group)
+                else:
+                    operands = [table[place[a]] for a in program.arguments(group) if a[0] >= 0]
+                    if op == "select":
+                        operands[0] = operands[0] != 0.0
+                    result = NUMPY[op](*operands)
+                table[place[group]] = result
+        return table[place[nodes]]
+
+    def _make_room(self, count: int) -> None:
+        missing = self._filled + count - len(self._table)
+        if missing > 0:
+            self._table = np.concatenate([self._table, np.empty((max(missing, len(self._table)), self._samples))])
+
+    def _of_inputs(self, group: np.ndarray) -> np.ndarray:
+        program, result = self._program, np.empty((len(group), self._samples))
+        kinds, indices = program.first[group], program.second[group]
+        for k, kind in enumerate(program.kinds):
+            here = kinds == k
+            if here.any():
+                table = self._inputs[kind]
+                result[here] = table[indices[here]] if table.ndim > 1 else table[indices[here], None]
+        return result
+
+
+def reachable(program: ArrayProgram, roots: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Operations that the roots need, not looking behind those that are not wanted; in order."""
+    found = np.zeros(len(program), bool)
+    front = distinct(np.ravel(roots))
+    front = front[wanted[front]]
+    while len(front):
+        found[front] = True
+        below = np.concatenate(program.arguments(front))
+        below = below[below >= 0]
+        front = distinct(below[wanted[below] & ~found[below]])
+    return np.flatnonzero(found)
+
+
+class Rewriting:
+    """Operations with some replaced by others; what was rewritten is remembered."""
+
+    def __init__(self, program: ArrayProgram) -> None:
+        self._program = program
+        self._new = np.full(len(program), -1)
+
+    def replace(self, old: np.ndarray, new: np.ndarray) -> None:
+        self._grow()
+        self._new[old] = new
+
+    def _grow(self) -> None:
+        self._new = np.concatenate([self._new, np.full(len(self._program) - len(self._new), -1)])
+
+    def __call__(self, roots: np.ndarray) -> np.ndarray:
+        program = self._program
+        self._grow()
+        new = self._new
+        for op, group in program.layers(reachable(program, np.ravel(roots), new < 0)):
+            if op in ("const", "input"):
+                new[group] = group
+                continue
+            old = [a for a in program.arguments(group) if a[0] >= 0]
+            replaced = [new[a] for a in old]
+            same = np.logical_and.reduce([a == b for a, b in zip(old, replaced, strict=True)])
+            new[group] = group
+            if not same.all():
+                new[group[~same]] = program.apply(op, *[a[~same] for a in replaced])
+        return new[roots]

@@ -1,0 +1,46 @@
+"""Rows of different lengths, in flat arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def spread(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(row, place) of every entry of rows that begin at `starts` and have these lengths, row after row."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    first = np.cumsum(lengths) - lengths
+    return rows, np.asarray(starts, dtype=np.int64)[rows] + np.arange(len(rows)) - first[rows]
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The values once each, sorted. (numpy's own `unique` hashes, which takes ten times as long for such numbers.)"""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([np.ones(min(1, len(ordered)), bool), ordered[1:] != ordered[:-1]])]
+
+
+def joined(left: np.ndarray, right: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs (k, l) with left[k] == right[l], for labels 0 ... count - 1; k ascending."""
+    order = np.argsort(right, kind="stable")
+    lengths = np.bincount(right, minlength=count)
+    starts = np.cumsum(lengths) - lengths
+    rows, places = spread(starts[left], lengths[left])
+    return rows, order[places]
+
+
+def reduced(program, op: str, nodes: np.ndarray, segment: np.ndarray, count: int, empty: int) -> np.ndarray:
+    """Operations combined segment by segment, pairwise, so that no result is deeper than a logarithm."""
+    order = np.argsort(segment, kind="stable")
+    nodes, segment = np.asarray(nodes, dtype=np.int64)[order], segment[order]
+    while len(nodes):
+        lengths = np.bincount(segment, minlength=count)
+        if lengths.max() == 1:
+            break
+        rank = np.arange(len(nodes)) - (np.cumsum(lengths) - lengths)[segment]
+        first = np.flatnonzero((rank % 2 == 0) & (rank + 1 < lengths[segment]))
+        nodes[first] = program.apply(op, nodes[first], nodes[first + 1])
+        kept = rank % 2 == 0
+        nodes, segment = nodes[kept], segment[kept]
+    out = np.full(count, empty, np.int64)
+    out[segment] = nodes
+    return out

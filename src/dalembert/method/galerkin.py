@@ -1,0 +1,346 @@
+"""Galerkin variational integrators with holonomic constraints (Wenger, Ober-Bloebaum, Leyendecker 2017).
+
+The motion on [t0, t1] is a polynomial of degree s, q_d(t0 + x h) = sum_nu l_nu(x) q^nu, through control points at the
+s + 1 Lobatto nodes (q^0 = q0, q^s = q1). With the quadrature (b_i, c_i) of the Lagrangian and (e_i, f_i) of the
+constraints, Q_i = q_d(t0 + c_i h), V_i = q_d'(t0 + c_i h), Qt_i = q_d(t0 + f_i h)::
+
+    D_nu L_d  = sum_i b_i (h l_nu(c_i) f(T_i, Q_i, V_i) + l'_nu(c_i) P_i)         0 = legendre(T_i, Q_i, V_i, P_i)
+    C_nu      = h sum_{inner i} e_i l_nu(f_i) G(Qt_i)^T lam_i
+
+    0  = p0 - G(q0)^T mu_0 + D_0 L_d - C_0
+    0  = D_nu L_d - C_nu,                                  nu = 1..s-1
+    0  = g(Qt_i), inner nodes                              0 = g(q1)
+    p~ = D_s L_d - C_s
+
+f = L_q + F holds the forces: F is integrated with the same quadrature (discrete Lagrange-d'Alembert). mu_0 = h (e_1 +
+e_{w+1}) lam(t0) merges the multipliers of the last node of one step and the first of the next. Since it may be any
+number, the positions do not depend on which representative of the momentum is carried, and the projection costs no
+order::
+
+    project=True      p1 = p~ - G(q1)^T nu,   0 = legendre(t1, q1, v1, p1),   0 = G(q1) v1 + g_t
+    project=False     p1 = p~ - e_{w+1} / (e_1 + e_{w+1}) G(q1)^T mu_1
+
+where the raw momentum of the second line needs mu_1 of the following step, which is solved along (look-ahead).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InputError
+from .base import Claims, Method, Step
+from .tableau import RULES, basis_slopes, basis_values, exact_nodes, quadrature
+
+
+class GalerkinCoefficients(NamedTuple):
+    """The numbers of the method, rounded once from exact ones."""
+
+    b: np.ndarray
+    c: np.ndarray
+    values: np.ndarray  # l_nu(c_i), (r, s + 1)
+    slopes: np.ndarray  # l'_nu(c_i), (r, s + 1)
+    inner_weights: np.ndarray  # e_i of the inner nodes of the constraints
+    inner_nodes: np.ndarray
+    inner_values: np.ndarray  # l_nu(f_i), (inner, s + 1)
+    first_weight: float  # e of the node 0, or 0
+    last_weight: float  # e of the node 1, or 0
+
+
+@functools.cache
+def galerkin_coefficients(
+    degree: int, multiplier_degree: int, rule: str, count: int, constraint_rule: str
+) -> GalerkinCoefficients:
+    """Coefficients for q_d of degree s, lam_d of degree w and the two quadratures."""
+    control, outer = exact_nodes("lobatto", degree + 1), quadrature(rule, count)
+    points = exact_nodes(rule, count)
+    nodes = constraint_node_count(constraint_rule, multiplier_degree)
+    constraints, exact = quadrature(constraint_rule, nodes), exact_nodes(constraint_rule, nodes)
+    inner = [k for k, x in enumerate(exact) if 0 < x < 1]
+    return GalerkinCoefficients(
+        b=outer.weights,
+        c=outer.nodes,
+        values=basis_values(control, points),
+        slopes=basis_slopes(control, points),
+        inner_weights=constraints.weights[inner],
+        inner_nodes=constraints.nodes[inner],
+        inner_values=basis_values(control, tuple(exact[k] for k in inner)) if inner else np.zeros((0, degree + 1)),
+        first_weight=float(constraints.weights[0]) if exact[0] == 0 else 0.0,
+        last_weight=float(constraints.weights[-1]) if exact[-1] == 1 else 0.0,
+    )
+
+
+def constraint_node_count(rule: str, multiplier_degree: int) -> int:
+    """The nodes of the constraint quadrature lie at the control points of lam_d: w + 1 of Lobatto, the w of Radau IIA
+    (all but the first control point), the w - 1 inner ones of Gauss."""
+    return multiplier_degree + {"lobatto": 1, "radau": 0, "gauss": -1}[rule]
+
+
+class HalfUnknowns(NamedTuple):
+    """One step up to the momentum before projection."""
+
+    d: jax.Array  # displacements q^nu - q0, nu = 1..s
+    P: jax.Array  # momenta at the nodes of the quadrature
+    Lam: jax.Array  # h^2 lam at the inner nodes of the constraints
+    mu: jax.Array  # h mu_0
+
+
+class ProjectedUnknowns(NamedTuple):
+    """A step with the momentum on the constraint manifold."""
+
+    step: HalfUnknowns
+    p1: jax.Array
+    v1: jax.Array
+    nu: jax.Array
+
+
+class RawUnknowns(NamedTuple):
+    """A step and the one after it, which fixes the multiplier at the end of the first."""
+
+    step: HalfUnknowns
+    p1: jax.Array
+    v1: jax.Array
+    ahead: HalfUnknowns
+
+
+class FreeUnknowns(NamedTuple):
+    """A step whose constraints are not imposed at its end: the momentum is as it comes."""
+
+    step: HalfUnknowns
+    p1: jax.Array
+    v1: jax.Array
+
+
+class Galerkin(Method):
+    """Variational integrator with q of degree `degree` and the multiplier of degree `multiplier_degree`.
+
+    Args:
+        degree: s >= 1.
+        multiplier_degree: w, default s (with Gauss quadrature of the constraints s + 1).
+        quadrature: "gauss" or "lobatto", of the Lagrangian.
+        nodes: their number r; default s for Gauss, s + 1 for Lobatto.
+        constraint_quadrature: "lobatto", "radau" (Radau IIA) or "gauss". Only the first two end on the constraints.
+        project: bring the momentum onto the hidden constraints and recompute the multiplier, which restores the order
+            of q in p and lam; False gives the raw momenta and multipliers of the variational principle.
+    """
+
+    degree: int = eqx.field(static=True)
+    multiplier_degree: int = eqx.field(static=True)
+    quadrature: str = eqx.field(static=True)
+    nodes: int = eqx.field(static=True)
+    constraint_quadrature: str = eqx.field(static=True)
+    project: bool = eqx.field(static=True)
+
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
+
+    def __init__(
+        self, degree: int, multiplier_degree: int | None = None, quadrature: str = "gauss", nodes: int | None = None,
+        constraint_quadrature: str = "lobatto", project: bool = True,
+    ) -> None:  # fmt: skip
+        _check_choice("quadrature", quadrature, ("gauss", "lobatto"))
+        _check_choice("constraint_quadrature", constraint_quadrature, RULES)
+        self.degree = _count("degree", degree, 1)
+        default = degree + 1 if constraint_quadrature == "gauss" else degree
+        lowest = {"lobatto": 1, "radau": 1, "gauss": 2}[constraint_quadrature]
+        self.multiplier_degree = _count(
+            "multiplier_degree", default if multiplier_degree is None else multiplier_degree, lowest
+        )
+        default = degree if quadrature == "gauss" else degree + 1
+        self.nodes = _count("nodes", default if nodes is None else nodes, 1 if quadrature == "gauss" else 2)
+        self.quadrature, self.constraint_quadrature = quadrature, constraint_quadrature
+        self.project = bool(project)
+        if self.nodes < self.degree:
+            raise InputError(
+                f"Galerkin: nodes r = {self.nodes} < degree s = {self.degree}: the quadrature cannot tell apart all "
+                "polynomials of degree s, so the step is not determined. Use nodes >= degree."
+            )
+        most = degree + 1 if constraint_quadrature == "gauss" else degree
+        if self.multiplier_degree > most:
+            raise InputError(
+                f"Galerkin: multiplier_degree w = {self.multiplier_degree} with degree s = {self.degree}: "
+                f"the constraints would be dependent. With {constraint_quadrature} quadrature of the constraints use "
+                f"multiplier_degree <= {most}."
+            )
+
+    def __repr__(self) -> str:
+        standard = Galerkin(self.degree)
+        extra = [
+            f"{key}={getattr(self, key)!r}"
+            for key in ("multiplier_degree", "quadrature", "nodes", "constraint_quadrature", "project")
+            if getattr(self, key) != getattr(standard, key)
+        ]
+        return f"Galerkin({', '.join([str(self.degree), *extra])})"
+
+    # -- claims ----------------------------------------------------------------------------------------------------
+
+    @property
+    def stiffly_accurate(self) -> bool:
+        """Whether the constraints hold at the end of every step."""
+        return self.constraint_quadrature != "gauss"
+
+    @property
+    def multiplier(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return "recomputed" if self.project else "discrete"
+
+    @property
+    def claims(self) -> Claims:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Orders of q as in the paper's tables; p and lam share them after the projection."""
+        order, raw_p, raw_lam = self._orders()
+        projected = self.project and self.stiffly_accurate
+        symmetric = self.constraint_quadrature == "lobatto"
+        notes = []
+        if not self.stiffly_accurate:
+            notes.append("Gauss quadrature of the constraints is not stiffly accurate: g = 0 drifts")
+        elif not self.project:
+            notes.append(f"raw momenta of order {raw_p}, raw multipliers of order {raw_lam}")
+        levels = () if not self.stiffly_accurate else ("position", "velocity") if projected else ("position",)
+        return Claims(
+            order=order if projected or not self.stiffly_accurate else min(order, raw_p),
+            symmetric=projected and symmetric,
+            symmetric_positions=not projected and symmetric,
+            symplectic=projected,
+            momentum=self.stiffly_accurate,
+            bounded_energy=self.stiffly_accurate,
+            constraints=levels,
+            multiplier_order=order if projected else (raw_lam or None),
+            note="; ".join(notes),
+        )
+
+    def _orders(self) -> tuple[int, int, int]:
+        """Orders of q, of the raw p and of the raw lam on holonomic systems (0: divergent)."""
+        s, w = self.degree, self.multiplier_degree
+        quadrature_order = 2 * self.nodes if self.quadrature == "gauss" else 2 * self.nodes - 2
+        if self.constraint_quadrature == "radau":
+            return min(quadrature_order, 2 * w - 1 if s <= w + 1 else 1), w, max(w - 1, 0)
+        if self.constraint_quadrature == "gauss":
+            return 1, 1, 0
+        # each degree of q_d beyond w + 1 costs two orders
+        excess = max(0, s - w - 1)
+        order = max(2, min(quadrature_order, 2 * w) - 2 * excess) if w > 1 else 2
+        raw = max(2, w + 2 - w % 2 - 2 * excess), max(0, w + w % 2 - 2 * excess)
+        if quadrature_order < 2 * s and quadrature_order < 2 * w:
+            raw = raw[0] - 2 * (w > 2), raw[1] - 2
+        return (order, *raw) if w > 1 else (2, 2, 2)
+
+    # -- the discrete equations -----------------------------------------------------------------------------------
+
+    @property
+    def coefficients(self) -> GalerkinCoefficients:
+        return galerkin_coefficients(
+            self.degree, self.multiplier_degree, self.quadrature, self.nodes, self.constraint_quadrature
+        )
+
+    def guess(self, step: Step) -> Any:
+        h, (_, p, v, lam, _) = step.h, step.start
+        first = self._guess_step(step, 0.0)
+        if not self.stiffly_accurate:
+            return FreeUnknowns(first, p1=p, v1=v)
+        if self.project:
+            return ProjectedUnknowns(first, p1=p, v1=v, nu=h * lam)
+        return RawUnknowns(first, p1=p, v1=v, ahead=self._guess_step(step, 1.0))
+
+    def _guess_step(self, step: Step, number: float) -> HalfUnknowns:
+        h, (_, p, v, lam, _), co = step.h, step.start, self.coefficients
+        control = quadrature("lobatto", self.degree + 1).nodes[1:]
+        ends = co.first_weight + co.last_weight
+        return HalfUnknowns(
+            d=h * control[:, None] * v,
+            P=jnp.broadcast_to(p, (len(co.b), *p.shape)),
+            Lam=jnp.broadcast_to(h**2 * lam, (len(co.inner_weights), *lam.shape)),
+            mu=(h**2 * ends * lam) if self.stiffly_accurate else jnp.zeros(0),
+        )
+
+    def residual(self, x: Any, step: Step) -> dict[str, jax.Array]:
+        m, h, t1, (q0, p0, *_) = step.mechanics, step.h, step.t_end, step.start
+        q1 = q0 + x.step.d[-1]
+        equations = self._half_step(m, step.t, h, q0, p0, x.step, "")
+        equations["end: velocity"] = m.legendre(t1, q1, x.v1, x.p1)
+        increment = self._increment(m, step.t, h, q0, x.step)
+        if isinstance(x, ProjectedUnknowns):
+            equations["end: momentum"] = x.p1 - p0 - increment + m.constraint_force(t1, q1, x.nu)
+            equations["end: hidden constraint"] = m.hidden(t1, q1, x.v1)
+        elif isinstance(x, RawUnknowns):
+            equations["end: momentum"] = (
+                x.p1 - p0 - increment + self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
+            )
+            # the representative p~ of the momentum: x.p1 + share G^T mu
+            raw = x.p1 + self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
+            equations |= self._half_step(m, t1, h, q1, raw, x.ahead, "look-ahead, ")
+        else:
+            equations["end: momentum"] = x.p1 - p0 - increment
+        return equations
+
+    @property
+    def _share(self) -> float:
+        """The part of mu_1 that belongs to the step that ends at t1."""
+        co = self.coefficients
+        return co.last_weight / (co.first_weight + co.last_weight)
+
+    def finish(self, x: Any, step: Step):
+        m, h, t1, q0, co = step.mechanics, step.h, step.t_end, step.start.q, self.coefficients
+        q1 = q0 + x.step.d[-1]
+        increment = self._increment(m, step.t, h, q0, x.step)
+        ends = co.first_weight + co.last_weight
+        if isinstance(x, ProjectedUnknowns):
+            dp = increment - m.constraint_force(t1, q1, x.nu)
+            return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.step.mu / (h**2 * ends))
+        if isinstance(x, RawUnknowns):
+            dp = increment - self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
+            return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.ahead.mu / (h**2 * ends))
+        return step.end(dq=x.step.d[-1], dp=increment, v=x.v1, lam=x.step.Lam[-1] / h**2)
+
+    def _stages(self, t0, h, q0, x: HalfUnknowns):
+        """T_i, Q_i, V_i at the nodes of the quadrature, and times and places of the inner constraints."""
+        co = self.coefficients
+        T, Q, V = t0 + h * co.c, q0 + co.values[:, 1:] @ x.d, co.slopes[:, 1:] @ x.d / h
+        return T, Q, V, t0 + h * co.inner_nodes, q0 + co.inner_values[:, 1:] @ x.d
+
+    def _half_step(self, m, t0, h, q0, p0, x: HalfUnknowns, label: str) -> dict[str, jax.Array]:
+        """The equations from (q0, p0) to q1."""
+        co = self.coefficients
+        T, Q, V, inner_times, inner_places = self._stages(t0, h, q0, x)
+        forces = jax.vmap(m.rate)(T, Q, V, x.P)
+        D = (co.b[:, None] * co.values).T @ (h * forces) + (co.b[:, None] * co.slopes).T @ x.P
+        if len(co.inner_weights):
+            reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
+            D = D - (co.inner_weights[:, None] * co.inner_values).T @ reactions / h
+        first = p0 + D[0]
+        if self.stiffly_accurate:
+            first = first - m.constraint_force(t0, q0, x.mu) / h
+        equations = {
+            f"{label}start: momentum": first,
+            f"{label}inner: momentum": D[1:-1],
+            f"{label}nodes: velocity": jax.vmap(m.legendre)(T, Q, V, x.P),
+            f"{label}inner: position constraint": jax.vmap(m.constraint)(inner_times, inner_places),
+        }
+        if self.stiffly_accurate:
+            equations[f"{label}end: position constraint"] = m.constraint(t0 + h, q0 + x.d[-1])
+        return equations
+
+    def _increment(self, m, t0, h, q0, x: HalfUnknowns):
+        """p~ - p0: the sum over nu of all momentum equations, in which the P_i cancel (sum_nu l'_nu = 0)."""
+        co = self.coefficients
+        T, Q, V, inner_times, inner_places = self._stages(t0, h, q0, x)
+        increment = h * (co.b @ jax.vmap(m.rate)(T, Q, V, x.P))
+        if len(co.inner_weights):
+            reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
+            increment = increment - co.inner_weights @ reactions / h
+        if self.stiffly_accurate:
+            increment = increment - m.constraint_force(t0, q0, x.mu) / h
+        return increment
+
+
+def _check_choice(name: str, value, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"Galerkin: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _count(name: str, value, lowest: int) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+        raise InputError(f"Galerkin: {name} must be an integer >= {lowest}, got {value!r}.")
+    return int(value)
