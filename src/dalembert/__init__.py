@@ -14,6 +14,7 @@ from .diagnostics import (  # noqa: E402
 )
 from .errors import (  # noqa: E402
     DalembertError,
+    InconsistentMethodWarning,
     InconsistentStart,
     InputError,
     MethodDoesNotFit,
@@ -21,22 +22,29 @@ from .errors import (  # noqa: E402
     RedundantConstraints,
     StepFailure,
 )
+from .formulation import natural_limit  # noqa: E402
 from .method import (  # noqa: E402
     CATALOGUE,
+    SCHEMES,
+    Adjoint,
     Claims,
+    Composition,
     Galerkin,
+    McLachlanPerlmutter,
     Method,
+    ModifiedLobatto,
     Rattle,
     Shake,
     Spark,
     SparkTableau,
     Step,
+    SymplecticEuler,
     euler_spark,
     gauss_spark,
     lobatto_spark,
     standard_gauss,
 )
-from .problem import HamiltonianSystem, State, System, system  # noqa: E402
+from .problem import HamiltonianSystem, OverdeterminedDAE, State, System, system  # noqa: E402
 from .stepping import ConsistentStart, consistent  # noqa: E402
 from .trajectory import Trajectory, load, simulate  # noqa: E402
 
@@ -48,16 +56,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CATALOGUE",
+    "SCHEMES",
+    "Adjoint",
     "Claims",
+    "Composition",
     "ConsistentStart",
     "DalembertError",
     "Galerkin",
     "HamiltonianSystem",
+    "InconsistentMethodWarning",
     "InconsistentStart",
     "InputError",
+    "McLachlanPerlmutter",
     "Method",
     "MethodDoesNotFit",
     "ModelError",
+    "ModifiedLobatto",
+    "OverdeterminedDAE",
     "Rattle",
     "RedundantConstraints",
     "Shake",
@@ -66,6 +81,7 @@ __all__ = [
     "State",
     "Step",
     "StepFailure",
+    "SymplecticEuler",
     "System",
     "Trajectory",
     "consistent",
@@ -75,6 +91,7 @@ __all__ = [
     "gauss_spark",
     "load",
     "lobatto_spark",
+    "natural_limit",
     "observed_order",
     "plots",
     "reversibility_defect",

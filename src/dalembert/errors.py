@@ -35,3 +35,7 @@ class StepFailure(DalembertError, RuntimeError):
     def __init__(self, message: str, trajectory=None):
         super().__init__(message)
         self.trajectory = trajectory
+
+
+class InconsistentMethodWarning(UserWarning):
+    """The method does not converge to the motion of the system."""

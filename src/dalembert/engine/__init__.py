@@ -1,7 +1,7 @@
 """From residual to code. Knows no mechanics."""
 
 from .choice import choose_engine
-from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, StepFunctions, Unkeyed
+from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .rows import RowFunction, RowSolver
@@ -15,6 +15,7 @@ __all__ = [
     "Chunk",
     "EnsembleRun",
     "Function",
+    "Phase",
     "RowFunction",
     "RowSolver",
     "StepFunctions",

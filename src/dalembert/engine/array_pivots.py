@@ -152,8 +152,6 @@ def independent_pivots(
     while True:
         allowed = candidates[cost[candidates] <= limit]
         chosen = _independent(matrix, pattern, allowed, cost[allowed], preference[allowed], label)
-        import os
-        if os.environ.get('DBG'): print(len(matrix.rows), len(np.unique(matrix.rows)), len(candidates), limit, len(allowed), len(chosen), 'labels', len(np.unique(label[matrix.rows])))
         if len(chosen) >= _WORTHWHILE * len(np.unique(matrix.rows[candidates])) or len(allowed) == len(candidates):
             return chosen
         limit = _DEARER * max(limit, 1)

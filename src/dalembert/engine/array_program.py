@@ -8,6 +8,7 @@ of a multiple (-3 x), how deep an operation lies, and when it can be computed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -60,6 +61,8 @@ class ArrayProgram:
         self.factor, self.base = _Column(np.float64), _Column(np.int32)  # -3 x is (-3, x)
         self.depth, self.when = _Column(np.int32), _Column(np.int8)
         self.truth_value = _Column(bool)
+        self.batch = _Column(np.int32)  # operations that were made together do not need each other
+        self._batches = 0
         self.form_key, self.form_coefficient = _Column(np.int32), _Column(np.int32)
         self.kinds: list[str] = []
         self._inputs: dict[str, np.ndarray] = {}
@@ -82,8 +85,10 @@ class ArrayProgram:
         for column, values in (
             (self.code, code), (self.first, first), (self.second, second), (self.third, third), (self.numbers, number),
             (self.factor, 1.0), (self.base, fresh), (self.depth, depth), (self.when, when), (self.truth_value, truth),
+            (self.batch, self._batches),
         ):  # fmt: skip
             column.extend(values, count)
+        self._batches += 1
         return fresh
 
     def constants(self, values) -> np.ndarray:
@@ -190,7 +195,7 @@ class ArrayProgram:
             pairs, keys = keys, flat[2]
             keys = keys | (self._numbered(pairs.tolist()) << _KEY_BITS) | ((len(OPERATIONS)) << 2 * _KEY_BITS)
         known = self._known
-        ids = np.array([known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        ids = np.fromiter(map(known.get, keys.tolist(), itertools.repeat(-1)), np.int64, count)
         missing = np.flatnonzero(ids < 0)
         if len(missing):
             unique, where, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
@@ -200,7 +205,6 @@ class ArrayProgram:
             chosen = missing[where[order]]
             ids[missing] = (fresh := self._made(code, op, [a[chosen] for a in flat]))[rank[inverse]]
             known.update(zip(keys[chosen].tolist(), fresh.tolist(), strict=True))
-        assert count == len(ids)
         return ids
 
     def _numbered(self, pairs: list[int]) -> np.ndarray:

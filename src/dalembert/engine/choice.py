@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError, UnsupportedByEngine
 from .contract import StepFunctions, Unkeyed
 from .native import NativeRun
+from .phases import PhasedRun
 from .xla import XlaRun
 
 
@@ -23,13 +24,15 @@ def choose_engine(
     compensated: bool = True,
     engine: str = "auto",
     extended: bool = False,
-) -> NativeRun | XlaRun:
+) -> NativeRun | PhasedRun | XlaRun:
     """A runner for these step functions; compiled code is kept and serves the next call with the same functions."""
     if extended:
         _check_extended(engine)
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
+        if functions.phases and not extended:
+            return _phased(functions, compensated, Unkeyed((state, t0, h, parameters))).begin()
         return _native(functions, compensated, extended, Unkeyed((state, t0, h, parameters))).begin()
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
@@ -49,6 +52,11 @@ def _check_extended(engine: str) -> None:
 def _native(functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed) -> NativeRun:
     state, t0, h, parameters = start.value
     return NativeRun(functions, state, t0, h, parameters, compensated, extended)
+
+
+@functools.lru_cache(maxsize=64)
+def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> PhasedRun:
+    return PhasedRun(functions, *start.value, compensated)
 
 
 @functools.lru_cache(maxsize=64)

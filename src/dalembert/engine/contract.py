@@ -25,6 +25,14 @@ STATUS = {
 }
 
 
+@dataclass(frozen=True)
+class Phase:
+    """A part of a step that is a step itself, of the size fraction * h."""
+
+    functions: StepFunctions
+    fraction: float
+
+
 @dataclass(frozen=True, eq=False)
 class StepFunctions:
     """One step of a method on a system, as functions of flat arrays.
@@ -44,6 +52,7 @@ class StepFunctions:
     n_state: int
     summed_blocks: tuple[int, ...]  # lengths of the parts of the state that are advanced by increments
     n_parameters: int
+    phases: tuple[Phase, ...] = ()  # steps taken one after the other that together are this one
 
     @property
     def n_summed(self) -> int:

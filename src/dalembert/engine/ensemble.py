@@ -9,22 +9,14 @@ from __future__ import annotations
 import concurrent.futures
 import os
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from .contract import FIRST_CONTRACTION, HISTORY, OK, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
+from .llvm_compile import lanes
 from .native import CHUNK_OPERATIONS, Compiled
 from .scaling import NewtonScaling
 from .step_program import build_step_program
-
-
-def lanes() -> int:
-    """Float64 numbers in a vector register of this machine."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 8
-    return 4 if features.get("avx") else 2
 
 
 class EnsembleRun:

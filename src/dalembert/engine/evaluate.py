@@ -6,6 +6,7 @@ walking a scalar program takes milliseconds, where a first call through XLA take
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 
@@ -16,8 +17,14 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
 
 from ..errors import UnsupportedByEngine
+from .array_program import ArrayProgram
+from .array_values import ArrayEvaluator
 from .program import Program, Values
-from .trace import trace_with_jacobian
+from .trace import trace_with_entries, trace_with_jacobian
+
+
+#: Arguments with more numbers than this are traced in arrays.
+IN_ARRAYS_FROM = 200
 
 
 class Function:
@@ -25,46 +32,64 @@ class Function:
 
     def __init__(self, function: Callable) -> None:
         self._function = function
-        self._traced: dict = {}
-
-    def _program(self, shapes: tuple):
-        if shapes not in self._traced:
-            program = Program()
-            names, inputs = [], []
-            for k, shape in enumerate(shapes):
-                count = int(np.prod(shape, dtype=int))
-                inputs.append(program.inputs(f"argument{k}", count).reshape(shape))
-                names.append([(f"argument{k}", j) for j in range(count)])
-            try:
-                outputs, jacobian = trace_with_jacobian(program, self._function, *inputs)
-                self._traced[shapes] = (program, names, outputs, jacobian)
-            except UnsupportedByEngine:
-                self._traced[shapes] = None
-        return self._traced[shapes]
+        self._traced: dict[tuple, _Traced | _TracedInArrays | None] = {}
 
     def __call__(self, *arguments) -> tuple[np.ndarray, sparse.csr_matrix]:
         """Value and Jacobian by the first argument."""
         arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
-        traced = self._program(tuple(a.shape for a in arrays))
-        if traced is None:
-            return self._by_jax(arrays)
-        program, names, outputs, jacobian = traced
-        inputs = {
-            name: number
-            for group, array in zip(names, arrays, strict=True)
-            for name, number in zip(group, array.ravel().tolist(), strict=True)
-        }
-        values = Values(program, inputs)
-        rows = [i for i, row in enumerate(jacobian) for _ in row]
-        columns = [j for row in jacobian for j in row]
-        entries = [float(values[node]) for row in jacobian for node in row.values()]
-        shape = (len(outputs), arrays[0].size)
-        return values.array(outputs), sparse.csr_matrix((entries, (rows, columns)), shape=shape)
+        shapes = tuple(a.shape for a in arrays)
+        if shapes not in self._traced:
+            kind = _TracedInArrays if sum(a.size for a in arrays) > IN_ARRAYS_FROM else _Traced
+            try:
+                self._traced[shapes] = kind(self._function, shapes)
+            except UnsupportedByEngine:
+                self._traced[shapes] = None
+        traced = self._traced[shapes]
+        return self._by_jax(arrays) if traced is None else traced(arrays)
 
     def _by_jax(self, arrays: list) -> tuple[np.ndarray, sparse.csr_matrix]:
         x, *rest = [jnp.asarray(a) for a in arrays]
         value = np.asarray(self._function(x, *rest))
         return value, sparse.csr_matrix(np.asarray(jax.jacfwd(self._function)(x, *rest)).reshape(value.size, x.size))
+
+
+def _kind(k: int) -> str:
+    return f"argument{k}"
+
+
+class _Traced:
+    """A function and its Jacobian as a scalar program."""
+
+    def __init__(self, function: Callable, shapes: tuple) -> None:
+        self._program = Program()
+        inputs = [self._program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
+        self._outputs, self._jacobian = trace_with_jacobian(self._program, function, *inputs)
+
+    def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
+        inputs = {(_kind(k), j): number for k, a in enumerate(arrays) for j, number in enumerate(a.ravel().tolist())}
+        values, jacobian = Values(self._program, inputs), self._jacobian
+        rows = [i for i, row in enumerate(jacobian) for _ in row]
+        columns = [j for row in jacobian for j in row]
+        entries = [float(values[node]) for row in jacobian for node in row.values()]
+        shape = (len(self._outputs), arrays[0].size)
+        return values.array(self._outputs), sparse.csr_matrix((entries, (rows, columns)), shape=shape)
+
+
+class _TracedInArrays:
+    """The same for large arguments."""
+
+    def __init__(self, function: Callable, shapes: tuple) -> None:
+        program = ArrayProgram()
+        inputs = [program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
+        outputs, (self._rows, self._columns, entries) = trace_with_entries(program, function, *inputs)
+        self._count = len(outputs)
+        self._evaluate = ArrayEvaluator(program, np.concatenate([outputs, entries]))
+
+    def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
+        numbers = self._evaluate({_kind(k): a.ravel() for k, a in enumerate(arrays)})[:, 0]
+        shape = (self._count, arrays[0].size)
+        entries = (numbers[self._count :], (self._rows, self._columns))
+        return numbers[: self._count], sparse.csr_matrix(entries, shape=shape)
 
 
 def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:

@@ -5,8 +5,10 @@ The emitter of the step loop is written once, in terms of this class.
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 #: operations that are calls into the C mathematics library
@@ -73,11 +75,12 @@ def _extended_hex(value: float) -> str:
 class Writer:
     """Lines of LLVM, with fresh names and the declarations they need."""
 
-    def __init__(self, arithmetic: Arithmetic) -> None:
+    def __init__(self, arithmetic: Arithmetic, beside: Writer | None = None) -> None:
+        """`beside` another writer: to the same lines, in another arithmetic."""
         self.arithmetic = arithmetic
-        self.lines: list[str] = []
-        self.declarations: set[str] = set()
-        self._counter = 0
+        self.lines: list[str] = beside.lines if beside else []
+        self.declarations: set[str] = beside.declarations if beside else set()
+        self._names: Iterator[int] = beside._names if beside else itertools.count(1)
 
     def put(self, line: str) -> None:
         self.lines.append("  " + line)
@@ -87,8 +90,7 @@ class Writer:
 
     def new(self, expression: str) -> str:
         """Assign an expression to a fresh name."""
-        self._counter += 1
-        name = f"%v{self._counter}"
+        name = f"%v{next(self._names)}"
         self.put(f"{name} = {expression}")
         return name
 
@@ -147,6 +149,16 @@ class Writer:
         kind = self.arithmetic
         place = self.new(f"getelementptr {kind.number}, ptr {pointer}, i64 {index}")
         self.put(f"store {kind.number} {value}, ptr {place}, align {kind.alignment}")
+
+    def splat(self, value: str) -> str:
+        """A scalar in every lane."""
+        kind = self.arithmetic
+        if kind.width == 1:
+            return value
+        first = self.new(f"insertelement {kind.number} poison, double {value}, i32 0")
+        return self.new(
+            f"shufflevector {kind.number} {first}, {kind.number} poison, <{kind.width} x i32> zeroinitializer"
+        )
 
     def any(self, truth: str) -> str:
         """One truth value: does it hold in any lane?"""

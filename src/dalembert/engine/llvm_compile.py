@@ -49,7 +49,19 @@ class NativeCode:
 
     def function(self, name: str, *argument_types):
         """A callable that releases the interpreter lock while it runs."""
-        return ctypes.CFUNCTYPE(None, *argument_types)(self._engine.get_function_address(name))
+        return ctypes.CFUNCTYPE(None, *argument_types)(self.address(name))
+
+    def address(self, name: str) -> int:
+        """Where a function lies, for other compiled code."""
+        return self._engine.get_function_address(name)
+
+
+def lanes() -> int:
+    """Float64 numbers in a vector register of this machine."""
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 8
+    return 4 if features.get("avx") else 2
 
 
 def compile_text(text: str, effort: int) -> tuple[NativeCode, bool]:

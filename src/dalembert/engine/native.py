@@ -7,12 +7,15 @@ last with damping, partial pivoting and continuation (`rescue.py`); `report()` c
 from __future__ import annotations
 
 import ctypes
+from typing import NamedTuple
 
 import numpy as np
 
+from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
-from .llvm_compile import compile_text
+from .llvm_compile import compile_text, lanes
+from .llvm_rolled import RolledEmitter
 from .llvm_step import StepEmitter
 from .rescue import Rescue
 from .scaling import NewtonScaling
@@ -22,6 +25,8 @@ from .step_program import StepProgram, build_step_program
 CHUNK_OPERATIONS = 200_000_000
 #: Above this many operations LLVM does not optimise: for 60 links 0.3 s instead of 5 s, for steps 1.4 times as long.
 QUICK_COMPILATION = 6_000
+#: Unknowns of the method from which on the step is rolled into loops.
+ROLLED_FROM = 300
 
 
 #: what is tried after a failed step, in this order, by the name under which it is reported
@@ -29,7 +34,9 @@ _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
 
 class Compiled:
-    """Machine code of one step program."""
+    """Machine code of one step program, one instruction an operation."""
+
+    kind = "straight-line"
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
         text = StepEmitter(step, arithmetic, compensated).text()
@@ -38,6 +45,60 @@ class Compiled:
         self._code, self.from_cache = compile_text(text, effort)
         pointer = ctypes.c_void_p
         self.function = self._code.function("run", *[pointer] * 13, ctypes.c_int64, ctypes.c_int64)
+
+    def address(self) -> int:
+        """Where the code lies."""
+        return self._code.address("run")
+
+    def memory(self) -> list[int]:
+        """Pointers that the code takes after those of every step: none."""
+        return []
+
+
+class CompiledLoops:
+    """Machine code of the step of a large system, rolled into loops; owns the memory it works in."""
+
+    kind = "rolled"
+
+    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool) -> None:
+        emitter = RolledEmitter(step, arithmetic, compensated, lanes())
+        self.operations = step.statistics["operations_per_step"]
+        self._code, self.from_cache = compile_text(emitter.text(), effort=2)
+        self._work = emitter.work(np.longdouble if arithmetic.extended else np.float64)
+        self._places = emitter.places()
+        pointer = ctypes.c_void_p
+        self._function = self._code.function("run", *[pointer] * 15, ctypes.c_int64, ctypes.c_int64)
+
+    def function(self, *arguments) -> None:
+        """The arguments of straight-line code; the memory is added."""
+        *pointers, steps, every = arguments
+        self._function(*pointers, *self.memory(), steps, every)
+
+    def address(self) -> int:
+        """Where the code lies."""
+        return self._code.address("run")
+
+    def memory(self) -> list[int]:
+        """Pointers that the code takes after those of every step: its work space and its tables."""
+        return [self._work.ctypes.data, self._places.ctypes.data]
+
+
+class Arguments(NamedTuple):
+    """The arrays that compiled steps read and write, in the order of their pointers."""
+
+    times: np.ndarray  # t0, h
+    state: np.ndarray
+    compensation: np.ndarray
+    history: np.ndarray
+    contraction: np.ndarray
+    parameters: np.ndarray
+    scales: np.ndarray
+    weights: np.ndarray
+    saved: np.ndarray
+    last: np.ndarray
+    counters: np.ndarray  # known, step, saved, status
+    iterations: np.ndarray
+    worst: np.ndarray
 
 
 class NativeRun:
@@ -64,8 +125,14 @@ class NativeRun:
 
     def _build(self, state, t, h, parameters, seed: int = 0) -> None:
         state = np.asarray(state, dtype=np.float64)
-        self.step = build_step_program(self.functions, state, float(t), h, parameters, seed)
-        self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
+        self.step: StepProgram | ArrayStep
+        self._compiled: Compiled | CompiledLoops
+        if self.functions.size < ROLLED_FROM:
+            self.step = build_step_program(self.functions, state, float(t), h, parameters, seed)
+            self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
+        else:
+            self.step = build_array_step(self.functions, state, float(t), h, parameters, seed)
+            self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated)
         self.scaling = NewtonScaling(self.step)
         self._table = extrapolation_weights().astype(self._dtype)
 
@@ -77,7 +144,7 @@ class NativeRun:
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
         counted = {name: count for name, count in self._counts.items() if count}
-        return {**self.step.statistics, "from_cache": self._compiled.from_cache, **counted}
+        return {**self.step.statistics, "code": self._compiled.kind, "from_cache": self._compiled.from_cache, **counted}
 
     def first_carry(self, state: np.ndarray) -> Carry:
         """The carry before the first step; its history holds only the unknowns that Newton finds."""
@@ -124,27 +191,55 @@ class NativeRun:
         """No history: the next step starts from the method's own guess."""
         return self.first_carry(carry.state)._replace(compensation=carry.compensation, step=carry.step)
 
-    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+    def address(self) -> int:
+        """Where the code of the step lies."""
+        return self._compiled.address()
+
+    def memory(self) -> list[int]:
+        """Pointers that the code takes after `arguments`."""
+        return self._compiled.memory()
+
+    def scales(self, carry: Carry, t0: float, h: float, parameters) -> np.ndarray:
+        """The scales of Newton's unknowns at the carry."""
+        last_solution = carry.history[0][:, None] if int(carry.known) else None
+        t = t0 + float(carry.step) * h
+        state = np.asarray(carry.state)[:, None]
+        return self.scaling(state, last_solution, t, h, np.asarray(parameters)[:, None])[:, 0].astype(self._dtype)
+
+    def arguments(self, carry: Carry, t0: float, h: float, n_saves: int, parameters, scales) -> Arguments:
+        """Fresh arrays for compiled steps that start from the carry."""
         dtype = self._dtype
         state, compensation, history, contraction = (
             np.array(part, dtype=dtype) for part in (carry.state, carry.compensation, carry.history, carry.contraction)
         )
-        n_saves = steps // save_every + 2
-        saved = np.empty((n_saves, self.functions.n_state), dtype=dtype)
-        iterations, worst = np.zeros(n_saves, np.int64), np.zeros(n_saves, np.int64)
-        counters = np.array([int(carry.known), int(carry.step), 0, OK], dtype=np.int64)
-        last = np.zeros(2, dtype=dtype)
-        numbers = [
-            np.array([t0, h], dtype=dtype), state, compensation, history, contraction,
-            np.array(parameters, dtype=dtype),
-            self.scaling(state[:, None], history[0][:, None] if int(carry.known) else None,
-                         t0 + float(carry.step) * h, h, np.asarray(parameters)[:, None])[:, 0].astype(dtype),
-            self._table, saved, last, counters, iterations, worst,
-        ]  # fmt: skip
-        self._compiled.function(*[array.ctypes.data for array in numbers], steps, save_every)
-        known, step, count, status = (int(c) for c in counters)
-        new = Carry(state, compensation, history, np.array(known), contraction, np.array(step))
-        return Chunk(new, saved[:count], iterations[: count + 1], worst[: count + 1], status, float(last[0]))
+        return Arguments(
+            times=np.array([t0, h], dtype=dtype),
+            state=state,
+            compensation=compensation,
+            history=history,
+            contraction=contraction,
+            parameters=np.array(parameters, dtype=dtype),
+            scales=scales,
+            weights=self._table,
+            saved=np.empty((n_saves, self.functions.n_state), dtype=dtype),
+            last=np.zeros(2, dtype=dtype),
+            counters=np.array([int(carry.known), int(carry.step), 0, OK], dtype=np.int64),
+            iterations=np.zeros(n_saves, np.int64),
+            worst=np.zeros(n_saves, np.int64),
+        )
+
+    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+        scales = self.scales(carry, t0, h, parameters)
+        arrays = self.arguments(carry, t0, h, steps // save_every + 2, parameters, scales)
+        self._compiled.function(*[array.ctypes.data for array in arrays], steps, save_every)
+        known, step, count, status = (int(c) for c in arrays.counters)
+        new = Carry(
+            arrays.state, arrays.compensation, arrays.history, np.array(known), arrays.contraction, np.array(step)
+        )
+        counts = slice(count + 1)
+        return Chunk(
+            new, arrays.saved[:count], arrays.iterations[counts], arrays.worst[counts], status, float(arrays.last[0])
+        )
 
 
 def _one_step_chunk(carry: Carry, save_every: int) -> Chunk:

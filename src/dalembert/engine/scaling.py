@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .program import Evaluator
+from .array_step import ArrayStep
 from .step_program import StepProgram
 
 #: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
@@ -18,13 +18,12 @@ GROWTH_LIMIT = 1e6
 class NewtonScaling:
     """1 / scale of every Newton unknown, and as the last row the growth that is too much; one column a trajectory."""
 
-    def __init__(self, step: StepProgram) -> None:
+    def __init__(self, step: StepProgram | ArrayStep) -> None:
         self._step = step
         functions = step.functions
-        watched = [node for block in step.reduced.blocks for node in block.growth] + step.reduced.growth
-        self._guess = Evaluator(step.program, step.guess)
-        self._growth = Evaluator(step.program, np.array(watched, dtype=np.int64))
-        self._summed = Evaluator(step.program, step.finish[: functions.n_summed])
+        self._guess = step.evaluator(step.guess)
+        self._growth = step.evaluator(np.asarray(step.growth, dtype=np.int64))
+        self._summed = step.evaluator(step.finish[: functions.n_summed])
         self._group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
         self._groups = np.unique(self._group_of)
         self._parts = np.split(np.arange(functions.n_summed), np.cumsum(functions.summed_blocks)[:-1])
@@ -33,9 +32,7 @@ class NewtonScaling:
         """Rows: Newton unknowns and the growth limit. `x` holds the last solutions, None before the first step."""
         count = state.shape[1]
         state = np.asarray(state, dtype=np.float64)
-        inputs = {("t", 0): t, ("h", 0): h}
-        inputs |= {("state", k): row for k, row in enumerate(state)}
-        inputs |= {("parameter", k): row for k, row in enumerate(parameters)}
+        inputs: dict = {"t": np.array([t]), "h": np.array([h]), "state": state, "parameter": np.asarray(parameters)}
         x = self._table(self._guess(inputs), count) if x is None else np.asarray(x, dtype=np.float64)
         growth = self._table(self._growth(inputs | self._at(x)), count)
         growth = np.where(np.isfinite(growth), np.abs(growth), 0.0)
@@ -61,7 +58,9 @@ class NewtonScaling:
         return np.concatenate([1.0 / scales[np.searchsorted(self._groups, self._group_of)], limit[None]])
 
     def _at(self, x: np.ndarray) -> dict:
-        return {("x", j): x[k] for k, j in enumerate(self._step.unknowns)}
+        everything = np.zeros((self._step.functions.size, x.shape[1]))
+        everything[self._step.unknowns] = x
+        return {"x": everything}
 
     @staticmethod
     def _table(values: np.ndarray, count: int) -> np.ndarray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .contract import StepFunctions
 from .elimination import Levels, Reduced, reduce_step
-from .program import CONST, INPUT, Program, Values
+from .program import CONST, INPUT, Evaluator, Program, Values
 from .trace import trace, trace_with_jacobian
 
 #: the start, two states near it, and states far from it
@@ -45,9 +46,19 @@ class StepProgram:
         """When each operation can be computed; the program does not grow any more."""
         return self.reduced.levels()
 
+    @property
+    def growth(self) -> list[int]:
+        """All multipliers that are watched."""
+        return [node for block in self.reduced.blocks for node in block.growth] + self.reduced.growth
+
     def operations(self, nodes) -> int:
         """How many operations (not inputs, not constants) the nodes need."""
         return sum(self.program.op[k] not in (CONST, INPUT) for k in self.program.needed(nodes))
+
+    def evaluator(self, nodes: np.ndarray) -> Callable:
+        """Numbers for some operations, from {kind: values}."""
+        evaluate = Evaluator(self.program, np.asarray(nodes, dtype=np.int64))
+        return lambda inputs: evaluate(by_name(inputs))
 
     @functools.cached_property
     def statistics(self) -> dict:
@@ -80,7 +91,9 @@ def build_step_program(
     guess = trace(program, functions.guess, *rest)
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
-    samples = sampled_inputs(functions, program, guess, state, t, h, parameters, seed)
+    plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
+    start = Values(program, by_name(plain)).array(guess)
+    samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
     reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
     return StepProgram(
@@ -95,33 +108,35 @@ def build_step_program(
     )
 
 
-def sampled_inputs(functions, program, guess, state, t, h, parameters, seed: int) -> dict:
+def by_name(tables: dict) -> dict:
+    """{(kind, index): values} from {kind: a row an index}."""
+    return {(kind, k): row for kind, table in tables.items() for k, row in enumerate(table)}
+
+
+def sampled_inputs(
+    functions: StepFunctions, x: np.ndarray, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int,
+    count: int,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """Inputs at the actual start, at states near it, and at states that only share its magnitudes.
 
     Pivots must be large on all of them: an entry that vanishes at the start by symmetry (a chain along an axis) or
     only somewhere else is never divided by.
     """
     random = np.random.default_rng(seed)
-    plain = {("t", 0): t, ("h", 0): h}
-    plain |= {("state", k): float(value) for k, value in enumerate(state)}
-    plain |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
-    plain |= {("x", k): 0.0 for k in range(functions.size)}
-    x = Values(program, plain).array(guess)
-    samples: dict = {("t", 0): np.full(SAMPLES, t), ("h", 0): h}
-    samples |= {("parameter", k): float(value) for k, value in enumerate(parameters)}
+    samples = {"t": np.full((1, count), t), "h": np.array([h]), "parameter": np.asarray(parameters, dtype=np.float64)}
     for kind, vector, lengths in (
         ("state", np.asarray(state, dtype=np.float64), [functions.n_state]),
         ("x", x, functions.blocks),
     ):
-        first = 0
+        tables, first = [np.zeros((0, count))], 0
         for length in lengths:
             part = vector[first : first + length]
             scale = np.max(np.abs(part), initial=0.0) or 1.0
             near = part[:, None] + 0.1 * scale * random.standard_normal((length, 2))
-            far = scale * random.standard_normal((length, SAMPLES - 3))
+            far = scale * random.standard_normal((length, count - 3))
             far[::2, 0] = 0.0  # every component vanishes in one of these two: a pivot must not be a single one
             far[1::2, 1] = 0.0
-            table = np.concatenate([part[:, None], near, far], axis=1)
-            samples |= {(kind, first + k): table[k] for k in range(length)}
+            tables.append(np.concatenate([part[:, None], near, far], axis=1))
             first += length
+        samples[kind] = np.concatenate(tables)
     return samples

@@ -2,5 +2,6 @@
 
 from .constraints import Holonomic, Nonholonomic
 from .mechanics import Acceleration, Mechanics, mechanics_of
+from .natural_limit import NaturalLimit, natural_limit
 
-__all__ = ["Acceleration", "Holonomic", "Mechanics", "Nonholonomic", "mechanics_of"]
+__all__ = ["Acceleration", "Holonomic", "Mechanics", "NaturalLimit", "Nonholonomic", "mechanics_of", "natural_limit"]

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from ..problem import AbstractSystem, HamiltonianSystem, System
+from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System
 from .constraints import Holonomic, Nonholonomic
 
 #: Newton steps for the multipliers of a non-ideal reaction, from the ideal ones.
@@ -87,7 +87,7 @@ class Mechanics(eqx.Module):
             return ideal - self.system.reaction(t, q, v, psi)
         return ideal
 
-    def reactions(self, t, q, v, lam, psi, *, ideal: bool = False) -> Any:
+    def reactions(self, t, q, v, p, lam, psi, *, ideal: bool = False) -> Any:
         """g_q^T lam + k_v^T psi - N, everything that is subtracted from the rate of the momentum; `ideal` drops N."""
         total = self.constraint_force(t, q, lam) + self.nonholonomic.force(t, q, v, psi)
         if ideal or not self.system.provides("reaction"):
@@ -102,7 +102,7 @@ class Mechanics(eqx.Module):
         """
         one = jnp.ones_like(t)
         return {
-            "momentum": x.p_rate - self.rate(t, q, v, p) + self.reactions(t, q, v, x.lam, x.psi, ideal=ideal),
+            "momentum": x.p_rate - self.rate(t, q, v, p) + self.reactions(t, q, v, p, x.lam, x.psi, ideal=ideal),
             "velocity": jax.jvp(self.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
             "acceleration constraint": jax.jvp(self.hidden, (t, q, v), (one, v, x.v_rate))[1],
             "nonholonomic acceleration": jax.jvp(self.velocity_constraint, (t, q, v), (one, v, x.v_rate))[1],
@@ -169,7 +169,38 @@ class HamiltonianMechanics(Mechanics):
         return self.system.hamiltonian(t, q, p)
 
 
+class OverdeterminedMechanics(Mechanics):
+    """`Mechanics` of an overdetermined DAE: q = y, p = z, v = velocity(y, z), lam = psi, reactions = -reaction."""
+
+    system: OverdeterminedDAE
+    holonomic: Holonomic
+    nonholonomic: Nonholonomic
+
+    def legendre(self, t, q, v, p) -> Any:
+        return v - self.system.velocity(q, p)
+
+    def rate(self, t, q, v, p) -> Any:
+        return self.system.force(q, p)
+
+    def energy(self, t, q, v, p) -> Any:
+        return jnp.zeros(())
+
+    def reactions(self, t, q, v, p, lam, psi, *, ideal: bool = False) -> Any:
+        """-reaction(y, z, psi); `ideal`: its linearisation at psi = 1, where friction laws are smooth."""
+        if not self.system.provides("reaction"):
+            return jnp.zeros_like(p)
+        if ideal:
+            one = jnp.ones_like(lam)
+            value, change = jax.jvp(lambda psi: self.system.reaction(q, p, psi), (one,), (lam - one,))
+            return -(value + change)
+        return -self.system.reaction(q, p, lam)
+
+
 def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) -> Mechanics:
     """The equations of a system; `rows` restricts the holonomic constraints to an independent set."""
-    kind = HamiltonianMechanics if isinstance(system, HamiltonianSystem) else LagrangianMechanics
+    kind = LagrangianMechanics
+    if isinstance(system, HamiltonianSystem):
+        kind = HamiltonianMechanics
+    elif isinstance(system, OverdeterminedDAE):
+        kind = OverdeterminedMechanics
     return kind(system=system, holonomic=Holonomic(system, rows), nonholonomic=Nonholonomic(system))  # pyright: ignore[reportArgumentType]

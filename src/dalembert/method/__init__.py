@@ -1,24 +1,37 @@
 """The discrete equations, one family a file."""
 
-from .base import Advance, Claims, Method, Step
+from .base import Advance, Claims, Method, Step, Substep
 from .catalogue import CATALOGUE, method_named
+from .composition import Adjoint, Composition, Sequence
+from .composition_schemes import SCHEMES
 from .galerkin import Galerkin
 from .rattle import Rattle, Shake
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
+from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
+from .symplectic_euler import AdjointSymplecticEuler, SymplecticEuler
 
 __all__ = [
     "CATALOGUE",
+    "SCHEMES",
+    "Adjoint",
+    "AdjointSymplecticEuler",
     "Advance",
     "Claims",
+    "Composition",
     "Galerkin",
     "HolonomicPart",
+    "McLachlanPerlmutter",
     "Method",
+    "ModifiedLobatto",
     "Rattle",
+    "Sequence",
     "Shake",
     "Spark",
     "SparkTableau",
     "Step",
+    "Substep",
+    "SymplecticEuler",
     "euler_spark",
     "gauss_spark",
     "lobatto_spark",

@@ -68,6 +68,13 @@ class Step(eqx.Module):
         return Advance(dq, dp, v, self.start.lam if lam is None else lam, self.start.psi if psi is None else psi)
 
 
+class Substep(NamedTuple):
+    """A method, and the part of the step it takes."""
+
+    method: Method
+    fraction: float
+
+
 class Method(eqx.Module):
     """A one-step method. Derive from it, set `claims` and `handles`, write the three functions.
 
@@ -97,9 +104,18 @@ class Method(eqx.Module):
     def finish(self, x: Any, step: Step) -> Advance:
         """The state at the end of the step."""
 
+    @property
+    def substeps(self) -> tuple[Substep, ...]:
+        """The methods that a composition takes one after the other; empty for a plain method."""
+        return ()
+
     def misfit(self, system) -> str | None:
         """Why the method cannot treat a system although it handles each of its parts; None if it can."""
         return None
+
+    def adjoint(self) -> Method | None:
+        """The adjoint method in closed form, where one is known; `da.Adjoint` solves for it otherwise."""
+        return self if self.claims.symmetric else None
 
     @property
     def order(self) -> int:

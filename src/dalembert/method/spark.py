@@ -87,6 +87,10 @@ class Spark(Method):
             )
         return None
 
+    def adjoint(self) -> Spark | None:
+        """The tableau with its stages in reverse; not for methods that leave the constraint."""
+        return Spark(self.tableau.reversed()) if self.tableau.ends_on_constraint else None
+
     def guess(self, step: Step) -> SparkUnknowns:
         s, (_, p, v, lam, psi) = self.tableau.stages, step.start
 

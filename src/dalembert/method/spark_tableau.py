@@ -171,6 +171,28 @@ class SparkTableau:
             defects += [matrix[::-1, ::-1] + matrix - weights[None, :], weights[::-1] - weights]
         return max(float(np.max(np.abs(d))) for d in defects) < CONDITION_TOLERANCE and self.ends_on_constraint
 
+    def reversed(self) -> SparkTableau:
+        """The tableau of the adjoint method: a*_ij = b_{s+1-j} - a_{s+1-i, s+1-j}, c*_i = 1 - c_{s+1-i}."""
+
+        def mirrored(matrix, weights):
+            return weights.array[::-1][None, :] - matrix.array[::-1, ::-1]
+
+        part = self.holonomic
+        nodes, weights = 1 - part.nodes.array[::-1], part.weights.array[::-1]
+        positions = self.b.array[::-1][None, :] - part.positions.array[::-1, ::-1]
+        return SparkTableau(
+            A=mirrored(self.A, self.b),
+            b=self.b.array[::-1],
+            c=1 - self.c.array[::-1],
+            A_hat=mirrored(self.A_hat, self.b_hat),
+            A_tilde=mirrored(self.A_tilde, self.b_tilde),
+            b_hat=self.b_hat.array[::-1],
+            b_tilde=self.b_tilde.array[::-1],
+            omega=self.omega.array[:, ::-1],
+            holonomic=_holonomic_part(nodes, weights, positions, self.b.array[::-1]) if len(nodes) else part,
+            name=f"Adjoint({self.name})" if self.name else "",
+        )
+
     @functools.cached_property
     def order(self) -> int:
         """min over the three matrices of (p, eta + zeta + 1, 2 eta + 2), where B(p), C(eta), D(zeta) are the

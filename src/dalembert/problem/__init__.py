@@ -1,5 +1,6 @@
 """What moves. No step size, no solver."""
 
+from .overdetermined import OverdeterminedDAE
 from .state import State
 from .system import (
     AbstractSystem,
@@ -14,6 +15,7 @@ from .system import (
 __all__ = [
     "AbstractSystem",
     "HamiltonianSystem",
+    "OverdeterminedDAE",
     "State",
     "System",
     "parameter_record",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -34,6 +34,9 @@ class AbstractSystem(eqx.Module):
     parameters: differentiable, batchable, changed without recompilation. Everything else (int, str, functions)
     is structure.
     """
+
+    #: Whether v is a given function of (q, p), as from a Hamiltonian; else p is one of (q, v), as from a Lagrangian.
+    gives_velocity: ClassVar[bool] = False
 
     # Plain attributes, not fields: a subclass may override them by a field or by a plain class attribute.
     restitution = 0.0
@@ -107,6 +110,8 @@ class System(AbstractSystem):
 
 class HamiltonianSystem(AbstractSystem):
     """A mechanical system given by its Hamiltonian H(t, q, p)."""
+
+    gives_velocity: ClassVar[bool] = True
 
     def hamiltonian(self, t, q, p) -> Any:
         """H(t, q, p), a scalar."""
@@ -186,10 +191,9 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
             f"expected a da.System or da.HamiltonianSystem, got {type(system).__name__}. "
             "Derive a class from da.System or use da.system(lagrangian=...)."
         )
-    needed = "hamiltonian" if isinstance(system, HamiltonianSystem) else "lagrangian"
-    base = HamiltonianSystem if needed == "hamiltonian" else System
-    if getattr(type(system), needed) is getattr(base, needed, None):
-        raise ModelError(f"{type(system).__name__} defines no {needed}(t, q, {'p' if needed[0] == 'h' else 'v'}).")
+    for base, needed, arguments in REQUIRED:
+        if isinstance(system, base) and getattr(type(system), needed) is getattr(base, needed):
+            raise ModelError(f"{type(system).__name__} defines no {needed}({arguments}).")
     changes = {}
     for field in dataclasses.fields(system):
         value = getattr(system, field.name)
@@ -202,6 +206,13 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     if changes:
         system = dataclasses.replace(system, **changes)
     return jax.tree_util.tree_map_with_path(_checked_leaf, system)
+
+
+#: What a class must define: (base, function, its arguments).
+REQUIRED: list[tuple[type, str, str]] = [
+    (System, "lagrangian", "t, q, v"),
+    (HamiltonianSystem, "hamiltonian", "t, q, p"),
+]
 
 
 def _checked_leaf(path, leaf):

@@ -26,7 +26,7 @@ from .. import nonlinear
 from ..engine import find_root
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
-from ..problem import AbstractSystem, HamiltonianSystem, State, prepared
+from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
 from .family import equation, traced_equation
 from .model_check import check_regular, check_velocity_rank, constraint_jacobian, independent_rows, layout_of
 from .step import Layout
@@ -144,7 +144,8 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     name = type(system).__name__
     n, m = layout.n, layout.m
     v, p = velocity_and_momentum(system, t, q, second, second_name)
-    check_regular(system, t, q, v, p)
+    if not isinstance(system, OverdeterminedDAE):
+        check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
     m = m if rows is None else len(rows)
     layout = Layout(n, m, layout.k)
@@ -168,7 +169,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
 
 def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
     """Both v and p from the one given; p = L_v is explicit, the inverse is a Newton solve."""
-    explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
+    explicit = (second_name == "v0") != system.gives_velocity
     zero = np.zeros_like(second)
     function = equation(system, "legendre by p" if second_name == "v0" else "legendre by v")
     if explicit:
@@ -183,10 +184,11 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
                 "The mass matrix is singular, or the value is out of reach."
             )
     if not np.all(np.isfinite(other)):
-        function_name = "Hamiltonian" if isinstance(system, HamiltonianSystem) else "Lagrangian"
+        what = "derivatives of the Hamiltonian" if system.gives_velocity else "derivatives of the Lagrangian"
+        if isinstance(system, OverdeterminedDAE):
+            what = "values of velocity(y0, z0)"
         raise ModelError(
-            f"{type(system).__name__}: the derivatives of the {function_name} "
-            f"are not finite at the start (t={t:g}); check q0 and the parameters."
+            f"{type(system).__name__}: the {what} are not finite at the start (t={t:g}); check q0 and the parameters."
         )
     return (second, other) if second_name == "v0" else (other, second)
 
@@ -265,7 +267,7 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
     n, m, k = layout.n, layout.m, layout.k
     t, q, second = jnp.asarray(t, jnp.float64), jnp.asarray(q), jnp.asarray(second)
 
-    explicit = (second_name == "v0") != isinstance(system, HamiltonianSystem)
+    explicit = (second_name == "v0") != system.gives_velocity
     legendre = traced_equation(system, "legendre by p" if second_name == "v0" else "legendre by v")
 
     def other_of(q, given):

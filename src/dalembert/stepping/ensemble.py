@@ -11,7 +11,7 @@ import numpy as np
 
 from ..engine import EnsembleRun, Unkeyed, choose_engine
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
-from ..problem import AbstractSystem, HamiltonianSystem
+from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, prepare_start
 from .family import equation_rows, flat_parameters, multipliers, observe
 from .step import Layout, assemble
@@ -155,7 +155,7 @@ def _rows_of(q0, v0, p0, members: int):
 def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project) -> np.ndarray:
     """State vectors of all members. Explicit p = L_v(v) at once; what needs a solve, member by member."""
     members = len(q)
-    explicit = (name == "v0") != isinstance(first, HamiltonianSystem)
+    explicit = (name == "v0") != first.gives_velocity
     if project or not explicit:
         rows = []
         for k in range(members):

@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from ..engine import Unkeyed, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
-from ..problem import AbstractSystem, HamiltonianSystem, System
+from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System
 from .family import Family, equation, for_family
 from .step import Layout
 
@@ -39,6 +39,8 @@ def _family_layout(family: Family, n: int, system: Unkeyed) -> Layout:
 def _layout(system: AbstractSystem, n: int) -> Layout:
     name = type(system).__name__
     t, q = jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((n,), jnp.float64)
+    if isinstance(system, OverdeterminedDAE):
+        return _overdetermined_layout(system, n)
     if isinstance(system, HamiltonianSystem):
         _expect(f"{name}.hamiltonian(t, q, p)", _shape(system.hamiltonian, t, q, q, name=name), (), n)
         _shape(jax.grad(system.hamiltonian, argnums=(1, 2)), t, q, q, name=name)
@@ -63,6 +65,20 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
         if not isinstance(found, dict):
             raise ModelError(f"{name}.invariants(t, q, p) must return a dict of named values, got {_kind(found)}.")
     return Layout(n, m, k)
+
+
+def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:
+    name, y = type(system).__name__, jax.ShapeDtypeStruct((n,), jnp.float64)
+    for part in ("velocity", "force"):
+        _expect(f"{name}.{part}(y, z)", _shape(getattr(system, part), y, y, name=name), (n,), n)
+    if system.provides("constraint") != system.provides("reaction"):
+        raise ModelError(f"{name} must define both constraint(y) and reaction(y, z, psi), or neither of them.")
+    if not system.provides("constraint"):
+        return Layout(n, 0, 0)
+    m = _rows(f"{name}.constraint(y)", _shape(system.constraint, y, name=name))
+    psi = jax.ShapeDtypeStruct((m,), jnp.float64)
+    _expect(f"{name}.reaction(y, z, psi)", _shape(system.reaction, y, y, psi, name=name), (n,), n)
+    return Layout(n, m, 0)
 
 
 def _shape(function, *arguments, name: str):

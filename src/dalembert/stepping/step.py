@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..engine import StepFunctions
+from ..engine import Phase, StepFunctions
 from ..errors import MethodDoesNotFit
 from ..formulation import mechanics_of
 from ..method import Method, Step
@@ -98,7 +98,18 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         n_state=layout.n_state,
         summed_blocks=(layout.n, layout.n),
         n_parameters=family.size,
+        phases=_phases(family, method, layout, rows),
     )
+
+
+def _phases(family: Family, method: Method, layout: Layout, rows) -> tuple[Phase, ...]:
+    """The parts of a composed step, compositions of compositions written out."""
+    phases = []
+    for substep in method.substeps:
+        functions = _assemble(family, substep.method, layout, rows)
+        inner = functions.phases or (Phase(functions, 1.0),)
+        phases += [Phase(phase.functions, substep.fraction * phase.fraction) for phase in inner]
+    return tuple(phases)
 
 
 def _names(tree) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import xarray as xr
 from ..errors import InputError, StepFailure
 from ..formulation import mechanics_of
 from ..method import Method
-from ..problem import AbstractSystem, parameter_record, split_parameters
+from ..problem import AbstractSystem, OverdeterminedDAE, parameter_record, split_parameters
 from ..stepping import (
     OBSERVABLES,
     Run,
@@ -49,6 +49,8 @@ def simulate(
     compensated: bool = True,
     engine: str = "auto",
     precision: str = "double",
+    y0=None,
+    z0=None,
 ) -> Trajectory:
     """Simulate `system` with `method` from (q0, v0) or (q0, p0) over t = (t0, t1) with the step size h.
 
@@ -68,17 +70,21 @@ def simulate(
         compensated: add increments with compensated summation.
         engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
         precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
+        y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
     if on_failure not in ("raise", "return"):
         raise InputError(f'on_failure must be "raise" or "return", got {on_failure!r}.')
+    for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
+        if value is not None and (y0 if other == "y0" else z0) is not None:
+            raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")
     run = integrate(
         system,
         method,
-        q0,
+        q0 if y0 is None else y0,
         v0,
-        p0=p0,
+        p0=p0 if z0 is None else z0,
         t=t,
         h=h,
         save_every=save_every,
@@ -196,6 +202,16 @@ class Trajectory:
         return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
 
     @property
+    def y(self):
+        """q, as an `OverdeterminedDAE` calls it."""
+        return self.q
+
+    @property
+    def z(self):
+        """p, as an `OverdeterminedDAE` calls it."""
+        return self.p
+
+    @property
     def status(self) -> Any:
         """How the run ended: a `Status`; inside jit, vmap and grad, and for a batch of runs, the plain codes."""
         if isinstance(self._status, Status) or is_traced(self._status) or np.ndim(self._status):
@@ -224,7 +240,12 @@ class Trajectory:
 
     @functools.cached_property
     def psi(self):
-        """Multipliers of the nonholonomic constraints, in d/dt L_v = L_q + F - k_v^T psi; as for `lam`."""
+        """Multipliers of the nonholonomic constraints, in d/dt L_v = L_q + F - k_v^T psi; as for `lam`.
+
+        Of an `OverdeterminedDAE` those of its constraint, which are `lam` too.
+        """
+        if isinstance(self.system, OverdeterminedDAE):
+            return self.lam
         return self._arrays["psi"] if "psi" in self._arrays else self._multipliers[1]
 
     def _minimum_norm(self, lam, rows):
@@ -253,7 +274,9 @@ class Trajectory:
 
     @functools.cached_property
     def energy(self):
-        """v . L_v - L, or H."""
+        """v . L_v - L, or H; an `OverdeterminedDAE` has none."""
+        if isinstance(self.system, OverdeterminedDAE):
+            raise InputError("an OverdeterminedDAE has no energy; define invariants(t, y, z) to watch quantities.")
         return self._observe("energy")[:, 0]
 
     @functools.cached_property
@@ -349,9 +372,9 @@ class Trajectory:
             for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations")
             if name in self._arrays
         }
-        arrays |= {
-            name: getattr(self, name) for name in ("t", "q", "v", "p", "lam", "psi", "energy", "constraint", "hidden")
-        }
+        names = ["t", "q", "v", "p", "lam", "constraint", "hidden"]
+        names += [] if isinstance(self.system, OverdeterminedDAE) else ["psi", "energy"]
+        arrays |= {name: getattr(self, name) for name in names}
         arrays |= {f"invariant_{name}": values for name, values in self.invariants.items()}
         info = {**self._info, "parameters": self.provenance["parameters"]}
         return dataset_of(arrays, info, status | {"message": self.status.message})

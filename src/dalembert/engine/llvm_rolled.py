@@ -1,0 +1,392 @@
+"""Rolled code for a step: loops over operations that look alike, in vectors, for systems too large for straight lines.
+
+The code does not grow with the length of a chain (only with its logarithm), because elimination halves it in every
+round. All numbers lie in one working memory, all places that have no stride in one table; both are handed over. The
+last turn of a loop overlaps the one before, so that there is no rest; what a loop writes is never what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .array_program import CONST, INPUT, LINEAR
+from .array_step import ArrayStep
+from .contract import HISTORY
+from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
+from .llvm_arithmetic import Arithmetic, Writer
+from .llvm_loop import POINTERS, StepLoop, added
+from .rolled_schedule import Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered
+
+#: numbers so many places apart are picked from whole vectors, others are read one by one
+LARGEST_SHUFFLE = 4
+
+
+class RolledEmitter(StepLoop):
+    """Writes the function `run` with two more pointers: the working memory and the table of places."""
+
+    pointers = (*POINTERS, "work", "places")
+
+    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, width: int) -> None:
+        super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns))
+        self.step, self.functions = step, step.functions
+        self._width = 1 if arithmetic.extended else width
+        self._lanes = Writer(Arithmetic(arithmetic.extended, self._width), beside=self.w)
+        self._labels = 0
+        self._plan()
+
+    def work(self, dtype) -> np.ndarray:
+        """The working memory, with the constants in it."""
+        memory = np.zeros(self.memory.size + LARGEST_SHUFFLE * self._width, dtype=dtype)
+        for node, place in self.memory.constants.items():
+            memory[place] = self.step.program.numbers[node]
+        return memory
+
+    def places(self) -> np.ndarray:
+        """The table of places."""
+        return np.concatenate([np.zeros(1, np.int32), *self.memory.tables])[1:].copy()
+
+    # -- what is computed where ---------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        step, program, levels = self.step, self.step.program, self.step.levels
+        memory = self.memory = Memory(program)
+        place = self._place_inputs()
+        stable = np.zeros(len(program), bool)
+        stable[program.needed(np.concatenate([step.finish, step.reduced.growth]))] = True
+        in_loop = []
+        for b, block in enumerate(step.reduced.blocks):
+            nodes = program.needed(np.concatenate([block.update, block.growth]))
+            in_loop.append(nodes[levels[nodes] == FIRST_BLOCK + b])
+            stable[nodes[levels[nodes] < FIRST_BLOCK + b]] = True
+        guess = program.needed(step.guess)
+        stable[guess[levels[guess] <= ONCE_A_RUN]] = True
+        only_guess = guess[(levels[guess] == ONCE_A_STEP) & ~stable[guess]]
+        stages = {level: np.flatnonzero(stable & (levels == level)) for level in range(FIRST_BLOCK + self.n_blocks)}
+        phases = [*stages.values(), only_guess, *in_loop]
+        stored = self._used_elsewhere(phases)
+        stored[np.concatenate([step.guess, step.finish, step.updates, step.growth])] = True
+
+        def loops(nodes: np.ndarray, place: np.ndarray) -> list[Loop]:
+            return Stage(memory, nodes[program.code[nodes] > LINEAR], stored, place).loops
+
+        self._run = loops(stages[ONCE_A_RUN], place)
+        self._step = loops(stages[ONCE_A_STEP], place)
+        here = place.copy()
+        self._guess = loops(only_guess, here) + gathered(memory, step.guess, here, self.x_place)
+        self._iterations, self._settled = [], []
+        largest = max([len(block.growth) for block in step.reduced.blocks], default=0)
+        self.watched_place = memory.region(max(largest, len(step.reduced.growth)))
+        self.update_place, self.new_x_place = memory.region(self.n_unknowns), memory.region(self.n_unknowns)
+        first = 0
+        for b, block in enumerate(step.reduced.blocks):
+            here = place.copy()
+            body = loops(in_loop[b], here)
+            changing = block.growth[levels[block.growth] == FIRST_BLOCK + b]
+            body += gathered(memory, block.update, here, self.update_place + first)
+            body += gathered(memory, changing, here, self.watched_place)
+            self._iterations.append((body, first, len(block.unknowns), len(changing)))
+            self._settled.append(loops(stages[FIRST_BLOCK + b], place))
+            first += len(block.unknowns)
+        self.finish_place = memory.region(self.functions.n_state)
+        self.fresh_place = memory.region(self.functions.n_state)
+        self.error_place = memory.region(self.functions.n_summed)
+        direct = step.reduced.growth[levels[step.reduced.growth] > AT_COMPILATION]
+        self._end = gathered(memory, step.finish, place, self.finish_place)
+        self._end += gathered(memory, direct, place, self.watched_place)
+        self._n_direct = len(direct)
+
+    def _place_inputs(self) -> np.ndarray:
+        """Places of time, step size, parameters, state and unknowns."""
+        memory, program, functions = self.memory, self.step.program, self.functions
+        sizes = {"t": 1, "h": 1, "parameter": functions.n_parameters, "state": functions.n_state}
+        region = {kind: memory.region(size) for kind, size in sizes.items()}
+        self.t_place, self.h_place, self.parameter_place, self.state_place = region.values()
+        self.x_place = memory.region(self.n_unknowns)
+        position = np.zeros(functions.size, np.int64)
+        position[self.step.unknowns] = np.arange(self.n_unknowns)
+        place = np.full(len(program), -1)
+        inputs = np.flatnonzero(program.code.filled == INPUT)
+        kinds, indices = program.first[inputs], program.second[inputs]
+        for k, kind in enumerate(program.kinds):
+            here = kinds == k
+            if kind == "x":
+                place[inputs[here]] = self.x_place + position[indices[here]]
+            else:
+                place[inputs[here]] = region[kind] + indices[here]
+        return place
+
+    def _used_elsewhere(self, phases: list[np.ndarray]) -> np.ndarray:
+        """Operations that another phase than their own uses."""
+        program = self.step.program
+        found = np.zeros(len(program), bool)
+        for nodes in phases:
+            inside = np.zeros(len(program), bool)
+            inside[nodes] = True
+            arguments = np.concatenate(program.arguments(nodes))
+            arguments = arguments[arguments >= 0]
+            found[arguments[~inside[arguments]]] = True
+        return found & (program.code.filled != CONST)
+
+    # -- loops --------------------------------------------------------------------------------------------------
+
+    def _for_each(self, count: int, body: Callable[[Writer, str], None]) -> None:
+        """body(writer, k) for k = 0 ... count - 1, in vectors where there are enough; the body may be repeated."""
+        if count < self._width or count == 1:
+            for k in range(count):
+                body(self.w, str(k))
+            return
+        w = self.w
+        self._labels += 1
+        name, last = f"loop{self._labels}", count - self._width
+        w.put(f"store i64 0, ptr {self.index}")
+        w.put(f"br label %{name}")
+        w.label(name)
+        index = w.new(f"load i64, ptr {self.index}")
+        body(self._lanes, index)
+        following = w.new(f"add i64 {index}, {self._width}")
+        beyond = w.new(f"icmp sgt i64 {following}, {last}")
+        w.put(f"store i64 {w.new(f'select i1 {beyond}, i64 {last}, i64 {following}')}, ptr {self.index}")
+        w.put(f"br i1 {w.new(f'icmp eq i64 {index}, {last}')}, label %{name}end, label %{name}")
+        w.label(f"{name}end")
+
+    def _perform(self, loops: list[Loop]) -> None:
+        """Loops in order; neighbours of one level and length become one."""
+        together: list[Loop] = []
+        for loop in loops:
+            if together and (loop.level, loop.count) != (together[0].level, together[0].count):
+                self._perform_together(together)
+                together = []
+            together.append(loop)
+        self._perform_together(together)
+
+    def _perform_together(self, loops: list[Loop]) -> None:
+        def body(w: Writer, k: str) -> None:
+            known: dict[Operand, str] = {}
+            results = []
+            for loop in loops:
+                for operand in loop.operands:
+                    if operand not in known:
+                        known[operand] = self._operand(w, operand, k)
+                results.append(self._value(w, loop.expression, [known[operand] for operand in loop.operands], {}))
+            for loop, value in zip(loops, results, strict=True):
+                if loop.truth:
+                    value = w.choose(value, w.arithmetic.constant(1.0), w.arithmetic.constant(0.0))
+                if loop.stride == 1:
+                    self._store(w, value, loop.target, k)
+                else:
+                    self._spread(w, value, loop.target, loop.stride, k)
+
+        if loops:
+            self._for_each(loops[0].count, body)
+
+    def _value(self, w: Writer, expression: Expression, operands: list[str], known: dict) -> str:
+        if isinstance(expression, int):
+            return operands[expression]
+        if id(expression) not in known:
+            op, *parts = expression
+            known[id(expression)] = w.operation(op, [self._value(w, part, operands, known) for part in parts])
+        return known[id(expression)]
+
+    def _operand(self, w: Writer, operand: Operand, k: str) -> str:
+        kind = w.arithmetic
+        if isinstance(operand, Constant):
+            return kind.truth_constant(bool(operand.number)) if operand.truth else kind.constant(operand.number)
+        if isinstance(operand, Strided) and operand.stride == 0:
+            value = w.splat(self.w.load("%work", operand.start))
+        elif isinstance(operand, Strided) and operand.stride == 1:
+            value = self._load(w, operand.start, k)
+        elif isinstance(operand, Strided):
+            value = self._every(w, operand.start, operand.stride, k)
+        else:
+            value = self._from_table(w, operand.start, k)
+        return w.compare("une", value, kind.constant(0.0)) if operand.truth else value
+
+    def _every(self, w: Writer, start: int, stride: int, k: str) -> str:
+        """Numbers a stride apart. (Not by gather instructions: processors whose microcode was mended against leaks
+        take ten times as long for them.)"""
+        kind, width = w.arithmetic, w.arithmetic.width
+        first = w.new(f"mul i64 {k}, {stride}")
+        if width == 1 or not 1 < stride <= LARGEST_SHUFFLE:
+            return self._assembled(w, [self._load(self.w, start + lane * stride, first) for lane in range(width)])
+        pieces = [self._load(w, start + width * piece, first) for piece in range(stride)]
+        value, filled = pieces[0], 0  # lanes of the result that come from the pieces so far
+        for piece, following in enumerate(pieces):
+            until = min(width, -(-width * (piece + 1) // stride))
+            lanes = [lane if lane < filled else width + lane * stride - width * piece for lane in range(until)]
+            mask = ", ".join(f"i32 {lane}" for lane in lanes + [0] * (width - until))
+            value = w.new(f"shufflevector {kind.number} {value}, {kind.number} {following}, <{width} x i32> <{mask}>")
+            filled = until
+        return value
+
+    def _from_table(self, w: Writer, start: int, k: str) -> str:
+        values = []
+        for lane in range(w.arithmetic.width):
+            place = w.new(f"getelementptr i32, ptr %places, i64 {w.new(f'add i64 {k}, {start + lane}')}")
+            values.append(self.w.load("%work", w.new(f"sext i32 {w.new(f'load i32, ptr {place}, align 4')} to i64")))
+        return self._assembled(w, values)
+
+    def _assembled(self, w: Writer, values: list[str]) -> str:
+        """A vector from the numbers in its lanes."""
+        if w.arithmetic.width == 1:
+            return values[0]
+        result = "poison"
+        for lane, value in enumerate(values):
+            result = w.new(f"insertelement {w.arithmetic.number} {result}, double {value}, i32 {lane}")
+        return result
+
+    def _spread(self, w: Writer, value: str, start: int, stride: int, k: str) -> None:
+        """Store the lanes of a vector a stride apart."""
+        first = w.new(f"mul i64 {k}, {stride}")
+        for lane in range(w.arithmetic.width):
+            one = value
+            if w.arithmetic.width > 1:
+                one = w.new(f"extractelement {w.arithmetic.number} {value}, i32 {lane}")
+            self._store(self.w, one, start + lane * stride, first)
+
+    def _load(self, w: Writer, start: int, k: str, pointer: str = "%work") -> str:
+        kind = w.arithmetic
+        place = w.new(f"getelementptr {kind.scalar}, ptr {pointer}, i64 {w.new(f'add i64 {k}, {start}')}")
+        return w.new(f"load {kind.number}, ptr {place}, align {kind.alignment}")
+
+    def _store(self, w: Writer, value: str, start: int, k: str) -> None:
+        kind = w.arithmetic
+        place = w.new(f"getelementptr {kind.scalar}, ptr %work, i64 {w.new(f'add i64 {k}, {start}')}")
+        w.put(f"store {kind.number} {value}, ptr {place}, align {kind.alignment}")
+
+    def _copy(self, target: str, target_start: int | str, source: str, source_start: int | str, count: int) -> None:
+        """Numbers from one place to another, which may overlap."""
+        w, scalar = self.w, self.arithmetic.scalar
+        w.declarations.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        to = w.new(f"getelementptr {scalar}, ptr {target}, i64 {target_start}")
+        since = w.new(f"getelementptr {scalar}, ptr {source}, i64 {source_start}")
+        size = 16 if self.arithmetic.extended else 8
+        w.put(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {since}, i64 {count * size}, i1 false)")
+
+    def _largest(self, count: int, term: Callable[[Writer, str], str]) -> str:
+        """The largest of many numbers that are not negative."""
+        w, lanes = self.w, self._lanes
+        kind = lanes.arithmetic
+        w.put(f"store {kind.number} {kind.constant(0.0)}, ptr {self.vector}")
+        w.put(f"store {self.arithmetic.number} {self.arithmetic.constant(0.0)}, ptr {self.number}")
+
+        def body(writer: Writer, k: str) -> None:
+            place, number = (self.vector if writer is lanes else self.number), writer.arithmetic.number
+            so_far = writer.new(f"load {number}, ptr {place}")
+            writer.put(f"store {number} {writer.larger(term(writer, k), so_far)}, ptr {place}")
+
+        self._for_each(count, body)
+        largest = w.new(f"load {self.arithmetic.number}, ptr {self.number}")
+        for value in self._each_lane(w.new(f"load {kind.number}, ptr {self.vector}")):
+            largest = w.larger(value, largest)
+        return largest
+
+    def _each_lane(self, vector: str) -> list[str]:
+        if self._width == 1:
+            return [vector]
+        kind = self._lanes.arithmetic.number
+        return [self.w.new(f"extractelement {kind} {vector}, i32 {lane}") for lane in range(self._width)]
+
+    # -- parts of the function ----------------------------------------------------------------------------------
+
+    def begin_run(self) -> None:
+        w, kind = self.w, self.arithmetic.number
+        self.index, self.number, self.probe = w.new("alloca i64"), w.new(f"alloca {kind}"), w.new(f"alloca {kind}")
+        self.vector = w.new(f"alloca {self._lanes.arithmetic.number}")
+        w.store(self.h, "%work", self.h_place)
+        self._copy("%work", self.parameter_place, "%parameters", 0, self.functions.n_parameters)
+        self._copy("%work", self.state_place, "%state", 0, self.functions.n_state)
+        self._perform(self._run)
+
+    def begin_step(self, t: str) -> None:
+        self.w.store(t, "%work", self.t_place)
+        self._perform(self._step)
+
+    def guess(self) -> None:
+        self._perform(self._guess)
+
+    def extrapolate(self, weights: list[str]) -> None:
+        def body(w: Writer, k: str) -> None:
+            total = ""
+            for age, weight in enumerate(weights):
+                term = w.binary("mul", w.splat(weight), self._load(w, age * self.n_unknowns, k, "%history"))
+                total = w.binary("add", total, term) if total else term
+            self._store(w, total, self.x_place, k)
+
+        self._for_each(self.n_unknowns, body)
+
+    def iterate(self, block: int, active: str) -> tuple[str, str]:
+        loops, first, count, watched = self._iterations[block]
+        w, constant = self.w, self.arithmetic.constant
+        self._perform(loops)
+        w.put(f"store {self.arithmetic.number} {constant(0.0)}, ptr {self.probe}")
+
+        def size(writer: Writer, k: str) -> str:
+            change = self._load(writer, self.update_place + first, k)
+            new = writer.binary("sub", self._load(writer, self.x_place + first, k), change)
+            self._store(writer, new, self.new_x_place + first, k)
+            return writer.binary("mul", writer.absolute(change), self._load(writer, first, k, "%weights"))
+
+        d = self._largest(count, size)
+        self._copy("%work", self.x_place + first, "%work", self.new_x_place + first, count)
+        if watched:
+            self.watch([self._largest(watched, lambda v, k: v.absolute(self._load(v, self.watched_place, k)))])
+        return d, w.compare("une", self._sum_of_zeros(self.update_place + first, count), constant(0.0))
+
+    def _sum_of_zeros(self, start: int, count: int) -> str:
+        """0 * (sum of numbers): zero if all are finite, else not a number."""
+        lanes, w = self._lanes, self.w
+        kind = lanes.arithmetic
+        w.put(f"store {kind.number} {kind.constant(0.0)}, ptr {self.vector}")
+        w.put(f"store {self.arithmetic.number} {self.arithmetic.constant(0.0)}, ptr {self.number}")
+
+        def body(writer: Writer, k: str) -> None:
+            place, number = (self.vector if writer is lanes else self.number), writer.arithmetic.number
+            term = writer.binary("mul", self._load(writer, start, k), writer.arithmetic.constant(0.0))
+            total = writer.binary("add", writer.new(f"load {number}, ptr {place}"), term)
+            writer.put(f"store {number} {total}, ptr {place}")
+
+        self._for_each(count, body)
+        total = w.new(f"load {self.arithmetic.number}, ptr {self.number}")
+        for value in self._each_lane(w.new(f"load {kind.number}, ptr {self.vector}")):
+            total = w.binary("add", total, value)
+        return total
+
+    def settle(self, block: int) -> None:
+        self._perform(self._settled[block])
+
+    def advance(self) -> str:
+        self._perform(self._end)
+        if self._n_direct:
+            self.watch([self._largest(self._n_direct, lambda w, k: w.absolute(self._load(w, self.watched_place, k)))])
+        summed, n_state = self.functions.n_summed, self.functions.n_state
+
+        def body(w: Writer, k: str) -> None:
+            carried = self._load(w, 0, k, "%compensation") if self.compensated else None
+            increment, old = self._load(w, self.finish_place, k), self._load(w, self.state_place, k)
+            total, error = added(w, old, increment, carried)
+            self._store(w, total, self.fresh_place, k)
+            if error is not None:
+                self._store(w, error, self.error_place, k)
+
+        if summed:
+            self._for_each(summed, body)
+        self._copy("%work", self.fresh_place + summed, "%work", self.finish_place + summed, n_state - summed)
+        total = self._sum_of_zeros(self.fresh_place, n_state)
+        return self.w.compare("oeq", total, self.arithmetic.constant(0.0))
+
+    def accept(self, good: str) -> None:
+        self._copy("%state", 0, "%work", self.fresh_place, self.functions.n_state)
+        self._copy("%work", self.state_place, "%work", self.fresh_place, self.functions.n_state)
+        if self.compensated:
+            self._copy("%compensation", 0, "%work", self.error_place, self.functions.n_summed)
+
+    def remember(self) -> None:
+        n = self.n_unknowns
+        self._copy("%history", n, "%history", 0, (HISTORY - 1) * n)
+        self._copy("%history", 0, "%work", self.x_place, n)
+
+    def save(self, row: str) -> None:
+        first = self.w.new(f"mul i64 {row}, {self.functions.n_state}")
+        self._copy("%saved", first, "%state", 0, self.functions.n_state)

@@ -1,0 +1,261 @@
+"""Steps that consist of other steps, one after the other: compositions.
+
+Each phase has its own compiled step (phases with the same functions share it) and its own history; a small driver,
+compiled once, calls them in turn, so that code and compile time do not grow with the number of phases. A step in which
+a phase fails is repeated phase by phase with everything the native engine has against failures.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import numpy as np
+
+from .contract import OK, Carry, Chunk, StepFunctions
+from .llvm_compile import compile_text
+from .native import NativeRun
+
+#: places in the control array of the driver
+_PHASES, _STEPS, _EVERY, _STEP, _COUNT, _STATUS, _N_STATE, _N_ALL, _FAILED = range(9)
+
+
+class PhasedRun:
+    """Runs the phases of a step natively."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        functions: StepFunctions,
+        state: np.ndarray,
+        t0: float,
+        h: float,
+        parameters: np.ndarray,
+        compensated: bool,
+    ) -> None:
+        self.functions = functions
+        self._fractions = np.array([phase.fraction for phase in functions.phases])
+        self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
+        distinct: dict[StepFunctions, NativeRun] = {}
+        for phase in functions.phases:
+            if phase.functions not in distinct:
+                first = (phase.functions, state, t0, phase.fraction * h, parameters, compensated)
+                distinct[phase.functions] = NativeRun(*first)
+        self._runners = [distinct[phase.functions] for phase in functions.phases]
+        self._repeated = 0
+
+    def begin(self) -> PhasedRun:
+        """Ready for a new run."""
+        for runner in self._runners:
+            runner.begin()
+        self._repeated = 0
+        return self
+
+    @property
+    def chunk_steps(self) -> int:
+        """Steps a chunk takes before it returns to Python."""
+        return max(1, min(runner.chunk_steps for runner in self._runners) // len(self._runners))
+
+    def report(self) -> dict:
+        """Sizes of one phase, how many there are, and what had to be mended."""
+        reports = [runner.report() for runner in dict.fromkeys(self._runners)]
+        mended = {"repeated_steps": self._repeated} if self._repeated else {}
+        return {**reports[0], "phases": len(self._runners), **mended}
+
+    def first_carry(self, state: np.ndarray) -> Carry:
+        """The carry before the first step: one history and one contraction a phase."""
+        state = np.array(state, dtype=np.float64)
+        carries = [runner.first_carry(state) for runner in self._runners]
+        return Carry(
+            state=state,
+            compensation=carries[0].compensation,
+            history=[carry.history for carry in carries],
+            known=[carry.known for carry in carries],
+            contraction=[carry.contraction for carry in carries],
+            step=np.array(0, dtype=np.int64),
+        )
+
+    def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
+        """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+        target = int(carry.step) + steps
+        pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
+        while pieces[-1].status != OK:
+            repeated = self._phase_by_phase(pieces[-1].carry, t0, h, parameters, save_every)
+            if repeated is None:
+                break
+            self._repeated += 1
+            left = target - int(repeated.carry.step)
+            pieces += [repeated, self._raw(repeated.carry, t0, h, left, save_every, parameters)]
+        last = pieces[-1]
+        saved, iterations, worst = (
+            np.concatenate([getattr(p, name) for p in pieces]) for name in ("saved", "iterations", "worst")
+        )
+        return Chunk(last.carry, saved, iterations, worst, last.status, last.residual)
+
+    def _phase_by_phase(self, stuck: Carry, t0: float, h: float, parameters, save_every: int) -> Chunk | None:
+        state, compensation, spent = stuck.state, stuck.compensation, 0
+        t = t0 + float(stuck.step) * h
+        for runner, offset, fraction in zip(self._runners, self._offsets, self._fractions, strict=True):
+            carry = runner.first_carry(state)._replace(compensation=compensation)
+            chunk = runner.run(carry, t + offset * h, fraction * h, 1, 1, parameters, 1)
+            if chunk.status != OK:
+                return None
+            state, compensation = chunk.carry.state, chunk.carry.compensation
+            spent += int(chunk.iterations.sum())
+        after = self.first_carry(state)._replace(compensation=compensation, step=stuck.step + 1)
+        due = int(int(after.step) % save_every == 0)
+        counts = np.full(due, spent, np.int64)
+        return Chunk(after, state[None][:due], counts, counts, OK, 0.0)
+
+    @staticmethod
+    def _own(carry: Carry, k: int) -> Carry:
+        """What one phase knows; the driver sets its clock, so that its own steps count from zero."""
+        return carry._replace(
+            history=carry.history[k], known=carry.known[k], contraction=carry.contraction[k], step=np.array(0)
+        )
+
+    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+        n_state, count = self.functions.n_state, len(self._runners)
+        block = np.concatenate([carry.state, carry.compensation])  # the driver moves both as one
+        backup, parameters = np.empty_like(block), np.array(parameters, dtype=np.float64)
+        state, compensation = block[:n_state], block[n_state:]
+        saves = steps // save_every + 2
+        saved, iterations, worst = np.empty((saves, n_state)), np.zeros(saves, np.int64), np.zeros(saves, np.int64)
+        t = t0 + float(carry.step) * h
+        phases, pointers, scales = [], [], {}
+        for k in np.argsort(-np.abs(self._fractions), kind="stable").tolist():  # scales of the longest phase serve all
+            if self._runners[k] not in scales:
+                size = self._fractions[k] * h
+                scales[self._runners[k]] = self._runners[k].scales(self._own(carry, k), t, size, parameters)
+        for k, runner in enumerate(self._runners):
+            start, size = t + self._offsets[k] * h, self._fractions[k] * h
+            arrays = runner.arguments(self._own(carry, k), start, size, 1, parameters, scales[runner])
+            arrays = arrays._replace(state=state, compensation=compensation)
+            phases.append(arrays)
+            pointers.append([array.ctypes.data for array in arrays] + runner.memory())
+        control = np.zeros(9, np.int64)
+        control[[_PHASES, _STEPS, _EVERY, _STEP]] = count, steps, save_every, int(carry.step)
+        control[[_N_STATE, _N_ALL]] = n_state, len(block)
+        functions = np.array([runner.address() for runner in self._runners], dtype=np.uint64)
+        table, numbers = np.array(pointers, dtype=np.uint64), np.array([t0, h])
+        drive = _driver(table.shape[1])
+        drive(
+            *(a.ctypes.data for a in (functions, table, self._offsets, numbers, block, backup, saved, iterations, worst,
+                                      control))
+        )  # fmt: skip
+        taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
+        new = Carry(
+            state=state.copy(), compensation=compensation.copy(), history=[p.history for p in phases],
+            known=[np.array(p.counters[0]) for p in phases], contraction=[p.contraction for p in phases],
+            step=np.array(taken),
+        )  # fmt: skip
+        residual = float(phases[int(control[_FAILED])].last[0])
+        return Chunk(new, saved[:made], iterations[:made], worst[:made], status, residual)
+
+
+@functools.cache
+def _driver(pointers: int):
+    """The loop over steps and phases, for steps with so many pointer arguments."""
+    code, _ = compile_text(_driver_text(pointers), effort=2)
+    function = code.function("drive", *[ctypes.c_void_p] * 10)
+    _KEPT.append(code)
+    return function
+
+
+_KEPT: list = []
+
+
+def _driver_text(pointers: int) -> str:
+    def load(name: str, kind: str, pointer: str, index: str) -> str:
+        place = f"  %{name}.at = getelementptr {kind}, ptr {pointer}, i64 {index}\n"
+        return place + f"  %{name} = load {kind}, ptr %{name}.at\n"
+
+    arguments = "".join(
+        f"  %i{k} = add i64 %base, {k}\n" + load(f"a{k}", "ptr", "%arguments", f"%i{k}") for k in range(pointers)
+    )
+    passed = ", ".join(f"ptr %a{k}" for k in range(pointers))
+    read = {"phases": _PHASES, "steps": _STEPS, "every": _EVERY, "first": _STEP, "width": _N_STATE, "all": _N_ALL}
+    head = "".join(load(name, "i64", "%control", str(place)) for name, place in read.items())
+    return f"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define void @drive(ptr %functions, ptr %arguments, ptr %offsets, ptr %numbers, ptr %state, ptr %backup, ptr %saved,
+                   ptr %iterations, ptr %worst, ptr %control) {{
+entry:
+{head}{load("t0", "double", "%numbers", "0")}{load("h", "double", "%numbers", "1")}
+  %bytes = mul i64 %all, 8
+  %row = mul i64 %width, 8
+  %end = add i64 %first, %steps
+  br label %step
+step:
+  %s = phi i64 [ %first, %entry ], [ %next, %stepped ]
+  %count = phi i64 [ 0, %entry ], [ %count.new, %stepped ]
+  %more = icmp slt i64 %s, %end
+  br i1 %more, label %begin, label %done
+begin:
+  call void @llvm.memcpy.p0.p0.i64(ptr %backup, ptr %state, i64 %bytes, i1 false)
+  %s.real = sitofp i64 %s to double
+  %passed = fmul double %s.real, %h
+  %t = fadd double %t0, %passed
+  br label %phase
+phase:
+  %p = phi i64 [ 0, %begin ], [ %p.next, %advanced ]
+  %base = mul i64 %p, {pointers}
+{arguments}{load("offset", "double", "%offsets", "%p")}
+  %shift = fmul double %offset, %h
+  %now = fadd double %t, %shift
+  store double %now, ptr %a0
+  %c1 = getelementptr i64, ptr %a10, i64 1
+  store i64 0, ptr %c1
+  %c2 = getelementptr i64, ptr %a10, i64 2
+  store i64 0, ptr %c2
+{load("function", "ptr", "%functions", "%p")}
+  call void %function({passed}, i64 1, i64 2)
+{load("status", "i64", "%a10", "3")}{load("spent", "i64", "%a11", "0")}{load("most", "i64", "%a12", "0")}
+  %it = getelementptr i64, ptr %iterations, i64 %count
+  %it.old = load i64, ptr %it
+  %it.new = add i64 %it.old, %spent
+  store i64 %it.new, ptr %it
+  store i64 0, ptr %a11
+  %wo = getelementptr i64, ptr %worst, i64 %count
+  %wo.old = load i64, ptr %wo
+  %wo.more = icmp sgt i64 %most, %wo.old
+  %wo.new = select i1 %wo.more, i64 %most, i64 %wo.old
+  store i64 %wo.new, ptr %wo
+  store i64 0, ptr %a12
+  %good = icmp eq i64 %status, {OK}
+  br i1 %good, label %advanced, label %failed
+advanced:
+  %p.next = add i64 %p, 1
+  %p.more = icmp slt i64 %p.next, %phases
+  br i1 %p.more, label %phase, label %finish
+finish:
+  %next = add i64 %s, 1
+  %remainder = srem i64 %next, %every
+  %due = icmp eq i64 %remainder, 0
+  br i1 %due, label %save, label %stepped
+save:
+  %place = mul i64 %count, %width
+  %target = getelementptr double, ptr %saved, i64 %place
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %state, i64 %row, i1 false)
+  %count.more = add i64 %count, 1
+  br label %stepped
+stepped:
+  %count.new = phi i64 [ %count, %finish ], [ %count.more, %save ]
+  br label %step
+failed:
+  call void @llvm.memcpy.p0.p0.i64(ptr %state, ptr %backup, i64 %bytes, i1 false)
+  %f1 = getelementptr i64, ptr %control, i64 {_STATUS}
+  store i64 %status, ptr %f1
+  %f2 = getelementptr i64, ptr %control, i64 {_FAILED}
+  store i64 %p, ptr %f2
+  br label %done
+done:
+  %d1 = getelementptr i64, ptr %control, i64 {_STEP}
+  store i64 %s, ptr %d1
+  %d2 = getelementptr i64, ptr %control, i64 {_COUNT}
+  store i64 %count, ptr %d2
+  ret void
+}}
+"""

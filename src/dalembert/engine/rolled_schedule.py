@@ -1,0 +1,327 @@
+"""Rolling a program up: operations that look alike become one loop.
+
+An operation with a single user is computed inside that user, so that the program falls into small expressions whose
+results are stored. Expressions of one shape that can be computed at the same time form a group: one loop over its
+members, which lie one after the other in memory. What a member reads lies, for most groups of a regular system, a
+fixed stride apart from what the next member reads; where it does not, the group is cut into pieces for which it does,
+or the places are kept in a table. Nothing is declared: the regularity of a chain shows as strides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .array_program import CONST, OPERATIONS, ArrayProgram
+from .program import BOOLEAN
+from .ragged import distinct
+
+#: operations of one expression at most
+LARGEST_EXPRESSION = 64
+#: share of operations made together that must have users made together, to be computed inside them
+USUAL_SHARE = 0.8
+#: a group may be cut into pieces of this many members on average; else places are kept in a table
+SHORTEST_PIECE = 8
+#: regularity is looked for among every second, third, ... member (components of vectors)
+PERIODS = (2, 3, 4, 5, 6, 8, 9, 10, 12)
+_BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An operand that is the same number for all members."""
+
+    number: float
+    truth: bool
+
+
+@dataclass(frozen=True)
+class Strided:
+    """An operand of member k at start + k * stride in the working memory; `truth` if it is a stored truth value."""
+
+    start: int
+    stride: int
+    truth: bool = False
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """An operand whose places are listed in the table of places, from `start` on."""
+
+    start: int
+    truth: bool = False
+
+
+Operand = Constant | Strided | Tabled
+#: an operation and its arguments, each an expression or the number of an operand
+Expression = tuple | int
+
+
+@dataclass
+class Loop:
+    """`count` members: expression of operands, results at target + k * stride."""
+
+    count: int
+    expression: Expression
+    operands: list[Operand]
+    target: int
+    stride: int = 1
+    truth: bool = False
+    level: int = 0  # loops of one level do not need each other
+
+
+@dataclass
+class Memory:
+    """The working memory and the table of places."""
+
+    program: ArrayProgram
+    size: int = 0
+    constants: dict[int, int] = field(default_factory=dict)
+    tables: list[np.ndarray] = field(default_factory=list)
+    table_size: int = 0
+
+    def region(self, count: int) -> int:
+        """The place of `count` fresh numbers."""
+        self.size += count
+        return self.size - count
+
+    def constant_places(self, nodes: np.ndarray) -> np.ndarray:
+        """Places of constants that differ between members."""
+        for node in set(nodes.tolist()) - set(self.constants):
+            self.constants[node] = self.region(1)
+        return np.array([self.constants[node] for node in nodes.tolist()], dtype=np.int64)
+
+    def table(self, places: np.ndarray) -> int:
+        self.tables.append(places.astype(np.int32))
+        self.table_size += len(places)
+        return self.table_size - len(places)
+
+
+class Stage:
+    """Operations that are computed together (once a run, once a step, in one Newton iteration), as loops.
+
+    `place` is a column over the program: where the value of an operation lies, -1 if nowhere. It holds what earlier
+    stages stored and is filled in for what this one stores.
+    """
+
+    def __init__(self, memory: Memory, nodes: np.ndarray, stored: np.ndarray, place: np.ndarray) -> None:
+        self._memory, self._program, self._place = memory, memory.program, place
+        program = memory.program
+        self._inside = np.zeros(len(program), bool)
+        self._inside[nodes] = True
+        self._fused = self._fusion(nodes, stored)
+        kept = ~self._fused[nodes]
+        roots, levels = nodes[kept], self._levels(nodes)[kept]
+        shapes = self._shapes(nodes)[roots]
+        batches = self._program.batch[roots]
+        order = np.lexsort((roots, shapes, batches, levels))
+        roots, levels, shapes, batches = roots[order], levels[order], shapes[order], batches[order]
+        new = (np.diff(levels) != 0) | (np.diff(shapes) != 0) | (np.diff(batches) != 0)
+        starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(roots)]])
+        self.loops: list[Loop] = []
+        for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            if last > first:
+                self._add_group(roots[first:last], int(levels[first]))
+        self.loops.sort(key=lambda loop: (loop.level, loop.count))
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def _by_depth(self, nodes: np.ndarray):
+        depth = self._program.depth[nodes]
+        order = np.argsort(depth, kind="stable")
+        for layer in np.split(nodes[order], np.flatnonzero(np.diff(depth[order])) + 1):
+            yield layer, self._program.arguments(layer)
+
+    def _fusion(self, nodes: np.ndarray, stored: np.ndarray) -> np.ndarray:
+        """Which operations are computed inside their only user."""
+        program = self._program
+        first, second, third = program.arguments(nodes)
+        second = np.where(second == first, -1, second)
+        third = np.where((third == first) | (third == second), -1, third)
+        used = np.concatenate([first, second, third])
+        uses = np.bincount(used[used >= 0], minlength=len(program))
+        fused = self._inside & (uses == 1) & ~stored
+        self._keep_alike(nodes, fused)
+        size = np.zeros(len(program), np.int64)
+        for layer, arguments in self._by_depth(nodes):
+            inner = [np.where(a >= 0, fused[a] * size[a], 0) for a in arguments]
+            total = 1 + sum(inner)
+            size[layer] = total
+            large = total > LARGEST_EXPRESSION
+            if large.any():
+                for a in arguments:
+                    fused[a[large & (a >= 0)]] = False
+                size[layer[large]] = 1
+        return fused
+
+    def _keep_alike(self, nodes: np.ndarray, fused: np.ndarray) -> None:
+        """Operations that were made together are computed inside their users only where most of them have users that
+        were made together, too. Else one regular loop would become several with long strides."""
+        program, batch = self._program, self._program.batch
+        columns = program.arguments(nodes)
+        single = np.concatenate([a[(a >= 0) & fused[a]] for a in columns])
+        users = np.concatenate([nodes[(a >= 0) & fused[a]] for a in columns])
+        count = int(program.batch.filled[-1]) + 1
+        pair = batch[single].astype(np.int64) * count + batch[users]
+        pairs, which, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+        made = np.bincount(batch[nodes], minlength=count)
+        usual = sizes >= USUAL_SHARE * made[pairs // count]
+        fused[single[~usual[which]]] = False
+
+    def _shapes(self, nodes: np.ndarray) -> np.ndarray:
+        """A number that is equal for expressions of one shape."""
+        program, fused = self._program, self._fused
+        shape = np.zeros(len(program), np.uint64)
+        for layer, arguments in self._by_depth(nodes):
+            own = program.code[layer].astype(np.uint64)
+            for position, a in enumerate(arguments):
+                leaf = np.uint64(1) + _BOOLEAN[program.code[a]].astype(np.uint64)
+                part = np.where(fused[a], shape[a], leaf)
+                part = np.where(a >= 0, part, np.uint64(0)) + np.uint64(position)
+                own = _mixed(own ^ _mixed(part))
+            shape[layer] = own + np.where(arguments[0] == arguments[1], np.uint64(7), np.uint64(0))
+        return shape
+
+    def _levels(self, nodes: np.ndarray) -> np.ndarray:
+        """How many stores come before an operation. Operations that were made together get one level, the latest that
+        any of them needs, so that what looks alike stays together."""
+        program, batch = self._program, self._program.batch
+        user, used, stores = [], [], []
+        for a in program.arguments(nodes):
+            there = (a >= 0) & self._inside[a]
+            user.append(batch[nodes[there]].astype(np.int64))
+            used.append(batch[a[there]].astype(np.int64))
+            stores.append((~self._fused[a[there]]).astype(np.int64))
+        edges = np.concatenate(user), np.concatenate(used), np.concatenate(stores)
+        level: dict[int, int] = {}
+        count = int(program.batch.filled[-1]) + 1
+        for code in distinct((edges[0] * count + edges[1]) * 2 + edges[2]).tolist():
+            one, other, step = code // 2 // count, code // 2 % count, code % 2
+            level[one] = max(level.get(one, 0), level.get(other, 0) + step)
+        found = np.zeros(count, np.int64)
+        found[list(level)] = list(level.values())
+        return found[batch[nodes]]
+
+    # -- loops --------------------------------------------------------------------------------------------------
+
+    def _add_group(self, group: np.ndarray, level: int) -> None:
+        leaves: list[np.ndarray] = []
+        expression = self._expression(group, leaves)
+        target = self._memory.region(len(group)) + np.arange(len(group))
+        truth = bool(_BOOLEAN[self._program.code[group[0]]])
+        loops, order = rolled(self._memory, expression, leaves, self._place, target, truth)
+        for loop in loops:
+            loop.level = level
+        self.loops += loops
+        self._place[group[order]] = target
+
+    def _expression(self, members: np.ndarray, leaves: list[np.ndarray]) -> Expression:
+        program = self._program
+        parts: list[Expression] = []
+        arguments = [a for a in program.arguments(members) if a[0] >= 0]
+        for position, a in enumerate(arguments):
+            if position == 1 and a[0] == arguments[0][0]:
+                parts.append(parts[0])
+            elif self._fused[a[0]]:
+                parts.append(self._expression(a, leaves))
+            else:
+                leaves.append(a)
+                parts.append(len(leaves) - 1)
+        return (OPERATIONS[program.code[members[0]]], *parts)
+
+
+def gathered(memory: Memory, nodes: np.ndarray, place: np.ndarray, target: int) -> list[Loop]:
+    """Loops that copy the values of some operations to target, target + 1, ..."""
+    if not len(nodes):
+        return []
+    return rolled(memory, 0, [nodes], place, target + np.arange(len(nodes)), False, fixed_targets=True)[0]
+
+
+def rolled(
+    memory: Memory, expression: Expression, leaves: list[np.ndarray], place: np.ndarray, targets: np.ndarray, truth: bool,
+    *, fixed_targets: bool = False,
+) -> tuple[list[Loop], np.ndarray]:  # fmt: skip
+    """Loops for members with these leaves (an operation for every member), and the order in which members take the
+    targets. Members come in an order that makes the strides last: as they are, or every second, third, ... one."""
+    program, count = memory.program, len(targets)
+    constants: dict[int, Constant] = {}
+    places: dict[int, np.ndarray] = {}
+    truths: list[bool] = []
+    for k, nodes in enumerate(leaves):
+        constant = program.code[nodes] == CONST
+        truths.append(bool(_BOOLEAN[program.code[nodes[0]]] or program.truth_value[nodes[0]]))
+        if constant.all() and np.all(nodes == nodes[0]):
+            constants[k] = Constant(float(program.numbers[nodes[0]]), truths[-1])
+            continue
+        where = place[nodes]
+        where[constant] = memory.constant_places(nodes[constant])
+        assert where.min() >= 0, "an operation is used before it is computed"
+        places[k] = where
+    order, cuts = _regular_order([*places.values()], targets if fixed_targets else None, count)
+    if fixed_targets:
+        targets = targets[order]
+    places = {k: where[order] for k, where in places.items()}
+    loops = []
+    for first, last in zip(cuts, [*cuts[1:], count], strict=True):
+        operands: list[Operand] = []
+        for k, is_truth in enumerate(truths):
+            if k in constants:
+                operands.append(constants[k])
+                continue
+            piece = places[k][first:last]
+            stride = _stride(piece)
+            operands.append(
+                Tabled(memory.table(piece), is_truth) if stride is None else Strided(int(piece[0]), stride, is_truth)
+            )
+        stride = _stride(targets[first:last])
+        assert stride is not None
+        loops.append(Loop(last - first, expression, operands, int(targets[first]), stride or 1, truth))
+    return loops, order
+
+
+def _stride(places: np.ndarray) -> int | None:
+    steps = np.diff(places)
+    if len(steps) == 0:
+        return 0
+    return int(steps[0]) if np.all(steps == steps[0]) else None
+
+
+def _regular_order(
+    places: list[np.ndarray], targets: np.ndarray | None, count: int
+) -> tuple[np.ndarray, list[int]]:
+    """An order of the members, and where new pieces begin so that within a piece every operand has one stride; a
+    single piece where that would take too many (places are tabled then)."""
+    straight = np.arange(count)
+    if not places or count == 1:
+        return straight, [0]
+    table = np.stack(places if targets is None else [*places, targets])
+    best, best_cuts = straight, _cuts(table)
+    for period in PERIODS:
+        if len(best_cuts) <= period or count < 2 * SHORTEST_PIECE:
+            break
+        order = np.argsort(straight % period, kind="stable")
+        cuts = _cuts(table[:, order])
+        if len(cuts) < len(best_cuts):
+            best, best_cuts = order, cuts
+    if len(best_cuts) > 2 + count // SHORTEST_PIECE:
+        return straight, [0]
+    return best, best_cuts
+
+
+def _cuts(places: np.ndarray) -> list[int]:
+    """Where new pieces begin, so that within a piece every row has one stride."""
+    steps = np.diff(places, axis=1)
+    turns = np.flatnonzero(np.any(steps[:, 1:] != steps[:, :-1], axis=0)) + 1  # step k differs from step k - 1
+    cuts, last = [0], 0
+    for k in turns.tolist():
+        if k > last:  # the step from k to k + 1 is new: member k still belongs to the piece before
+            last = k + 1
+            cuts.append(last)
+    return [k for k in cuts if k < places.shape[1]]
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
