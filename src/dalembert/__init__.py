@@ -29,6 +29,7 @@ from .method import (  # noqa: E402
     Adjoint,
     Claims,
     Composition,
+    EnergyMomentum,
     Galerkin,
     McLachlanPerlmutter,
     Method,
@@ -46,7 +47,7 @@ from .method import (  # noqa: E402
 )
 from .problem import HamiltonianSystem, OverdeterminedDAE, State, System, system  # noqa: E402
 from .stepping import ConsistentStart, consistent  # noqa: E402
-from .trajectory import Trajectory, load, simulate  # noqa: E402
+from .trajectory import Interpolated, Trajectory, boundary_value, load, simulate  # noqa: E402
 
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
 Trajectory.plot = plots.plot
@@ -62,11 +63,13 @@ __all__ = [
     "Composition",
     "ConsistentStart",
     "DalembertError",
+    "EnergyMomentum",
     "Galerkin",
     "HamiltonianSystem",
     "InconsistentMethodWarning",
     "InconsistentStart",
     "InputError",
+    "Interpolated",
     "McLachlanPerlmutter",
     "Method",
     "MethodDoesNotFit",
@@ -84,6 +87,7 @@ __all__ = [
     "SymplecticEuler",
     "System",
     "Trajectory",
+    "boundary_value",
     "consistent",
     "drift",
     "euler_spark",

@@ -1,7 +1,29 @@
 """The equations, by automatic differentiation, in continuous time."""
 
 from .constraints import Holonomic, Nonholonomic
+from .discrete_derivative import (
+    DISCRETE_DERIVATIVES,
+    coordinates,
+    mean_value,
+    midpoint,
+    quotient,
+    through,
+)
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
 
-__all__ = ["Acceleration", "Holonomic", "Mechanics", "NaturalLimit", "Nonholonomic", "mechanics_of", "natural_limit"]
+__all__ = [
+    "DISCRETE_DERIVATIVES",
+    "Acceleration",
+    "Holonomic",
+    "Mechanics",
+    "NaturalLimit",
+    "Nonholonomic",
+    "coordinates",
+    "mean_value",
+    "mechanics_of",
+    "midpoint",
+    "natural_limit",
+    "quotient",
+    "through",
+]

@@ -4,6 +4,7 @@ from .base import Advance, Claims, Method, Step, Substep
 from .catalogue import CATALOGUE, method_named
 from .composition import Adjoint, Composition, Sequence
 from .composition_schemes import SCHEMES
+from .energy_momentum import EnergyMomentum
 from .galerkin import Galerkin
 from .rattle import Rattle, Shake
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
@@ -19,6 +20,7 @@ __all__ = [
     "Advance",
     "Claims",
     "Composition",
+    "EnergyMomentum",
     "Galerkin",
     "HolonomicPart",
     "McLachlanPerlmutter",

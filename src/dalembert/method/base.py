@@ -15,9 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from ..formulation import Mechanics
 from ..problem import State
+from .polynomials import hermite
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Claims:
 
     `constraints` lists the levels at which constraints hold at every step: "position" (g = 0), "velocity"
     (g_q v + g_t = 0 and k = 0).
+    `energy` is the promise to keep the energy to roundoff, `bounded_energy` the weaker one of an error without drift.
     `symmetric_positions` is the weaker promise of a method that is reversible in q but not in p.
     """
 
@@ -33,6 +37,7 @@ class Claims:
     symmetric: bool = False
     symmetric_positions: bool = False
     symplectic: bool = False
+    energy: bool = False
     momentum: bool = False
     bounded_energy: bool = False
     constraints: tuple[str, ...] = ()
@@ -104,6 +109,16 @@ class Method(eqx.Module):
     def finish(self, x: Any, step: Step) -> Advance:
         """The state at the end of the step."""
 
+    def dense(self, x: Any, step: Step, theta) -> tuple[Any, Any]:
+        """q and v at t + theta h inside a solved step: the cubic Hermite polynomial through both ends, unless the
+        method has a polynomial of its own."""
+        end = self.finish(x, step)
+        return hermite(theta, step.h, step.start.q, step.start.v, end.dq, end.v)
+
+    def inner_multipliers(self, x: Any, step: Step) -> tuple[np.ndarray, Any]:
+        """Nodes inside (0, 1), (i,), and the multipliers lam of the step there, (i, m); none by default."""
+        return np.zeros(0), jnp.zeros((0, *step.start.lam.shape))
+
     @property
     def substeps(self) -> tuple[Substep, ...]:
         """The methods that a composition takes one after the other; empty for a plain method."""
@@ -111,6 +126,10 @@ class Method(eqx.Module):
 
     def misfit(self, system) -> str | None:
         """Why the method cannot treat a system although it handles each of its parts; None if it can."""
+        return None
+
+    def misfit_at(self, mechanics: Mechanics, t, q, v, p) -> str | None:
+        """The same for what only numbers tell, at the start of a run."""
         return None
 
     def adjoint(self) -> Method | None:

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..errors import InputError
 from .base import Claims, Method, Step
+from .polynomials import lagrange_basis
 from .tableau import RULES, basis_slopes, basis_values, exact_nodes, quadrature
 
 
@@ -293,6 +294,16 @@ class Galerkin(Method):
             dp = increment - self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
             return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.ahead.mu / (h**2 * ends))
         return step.end(dq=x.step.d[-1], dp=increment, v=x.v1, lam=x.step.Lam[-1] / h**2)
+
+    def dense(self, x: Any, step: Step, theta):
+        """The polynomial q_d of the variational principle and its derivative by time."""
+        control = exact_nodes("lobatto", self.degree + 1)
+        basis = lagrange_basis(quadrature("lobatto", self.degree + 1).nodes, theta)
+        slopes = basis @ basis_slopes(control, control)
+        return step.start.q + basis[1:] @ x.step.d, slopes[1:] @ x.step.d / step.h
+
+    def inner_multipliers(self, x: Any, step: Step):
+        return self.coefficients.inner_nodes, x.step.Lam / step.h**2
 
     def _stages(self, t0, h, q0, x: HalfUnknowns):
         """T_i, Q_i, V_i at the nodes of the quadrature, and times and places of the inner constraints."""

@@ -27,10 +27,14 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import mpmath
+import numpy as np
 
 from ..errors import InputError
 from .base import Claims, Method, Step
+from .polynomials import lagrange_basis
 from .spark_tableau import SparkTableau, euler_tableau, gauss_tableau, lobatto_tableau
+from .tableau import basis_integrals, exact_nodes, quadrature
 
 
 class SparkUnknowns(NamedTuple):
@@ -133,6 +137,19 @@ class Spark(Method):
         dp = self._momentum_increment(step, *self._forces(x, step))
         lam = x.Lam[-1] / h**2 if len(x.Lam) else None
         return step.end(dq=dq, dp=dp, v=x.v1, lam=lam, psi=x.Psi[-1])
+
+    def dense(self, x: SparkUnknowns, step: Step, theta):
+        """q0 + h sum_j (int_0^theta l_j) V_j, with the Lagrange basis of the nodes c; the default where nodes coincide
+        or the weights b are not those of the nodes, because it would not end in q1."""
+        c = self.tableau.c.array
+        if len(set(c.tolist())) < len(c):
+            return super().dense(x, step, theta)
+        nodes = exact_nodes("lobatto", len(c) + 1)
+        integrals = basis_integrals(tuple(mpmath.mpf(float(node)) for node in c), nodes)
+        if np.max(np.abs(integrals[-1] - self.tableau.b.array)) > 1e-12:
+            return super().dense(x, step, theta)
+        weights = lagrange_basis(quadrature("lobatto", len(c) + 1).nodes, theta) @ integrals
+        return step.start.q + step.h * (weights @ x.V), lagrange_basis(c, theta) @ x.V
 
     def _positions(self, x: SparkUnknowns, step: Step):
         h, q0, tab = step.h, step.start.q, self.tableau

@@ -20,6 +20,11 @@ from jax.core import Tracer
 
 from ..errors import InputError, ModelError
 
+#: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
+INVARIANT_PARTS = (
+    "potential_invariants", "potential_of", "constraint_invariants", "constraint_of", "phase_invariants",
+    "hamiltonian_of",
+)  # fmt: skip
 OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants")
 #: Plain attributes of every system; a subclass may make fields of them.
 PLAIN_ATTRIBUTES = ("restitution", "friction", "bars")
@@ -71,6 +76,30 @@ class AbstractSystem(eqx.Module):
 
     def invariants(self, t, q, p) -> Any:
         """Quantities to watch, by name: a dict of scalars or arrays."""
+        raise NotImplementedError
+
+    def potential_invariants(self, q) -> Any:
+        """Functions of q, at most quadratic, through which the potential can be written; shape (r,)."""
+        raise NotImplementedError
+
+    def potential_of(self, pi) -> Any:
+        """The potential as terms, each a function of its own invariant, shape (r,); or as one scalar function."""
+        raise NotImplementedError
+
+    def constraint_invariants(self, q) -> Any:
+        """Functions of q, at most quadratic, one for each holonomic constraint; shape (m,)."""
+        raise NotImplementedError
+
+    def constraint_of(self, zeta) -> Any:
+        """The holonomic constraints, each a function of its own invariant, shape (m,)."""
+        raise NotImplementedError
+
+    def phase_invariants(self, q, p) -> Any:
+        """Functions of (q, p), at most quadratic, through which the Hamiltonian can be written; shape (r,)."""
+        raise NotImplementedError
+
+    def hamiltonian_of(self, pi) -> Any:
+        """The Hamiltonian as terms, each a function of its own invariant, shape (r,); or as one scalar function."""
         raise NotImplementedError
 
     def points(self, t, q) -> Any:
@@ -141,7 +170,7 @@ def system(
     if (lagrangian is None) == (hamiltonian is None):
         raise InputError("da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them.")
     main: dict[str, Any] = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
-    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS + PICTURE_PARTS if key in parts}
+    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS + INVARIANT_PARTS + PICTURE_PARTS if key in parts}
     for key, function in functions.items():
         if not callable(function):
             raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")

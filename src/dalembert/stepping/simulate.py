@@ -17,7 +17,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 from rich.text import Text
 
 from ..engine import NOT_CONVERGED, OK, STATUS, Chunk, choose_engine, run_traced
-from ..errors import InputError
+from ..errors import InputError, MethodDoesNotFit
+from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .consistent import Start, is_traced, prepare_start
@@ -120,6 +121,8 @@ def integrate(
             np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
         )  # fmt: skip
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    if not is_traced(start.state, system):
+        check_start(system, method, t0, start)
     functions = assemble(system, method, start.layout, start.rows)
     times = t0 + h * (save_every * np.arange(steps // save_every + 1))
     if is_traced(start.state, system):
@@ -151,6 +154,16 @@ def integrate(
         extended,
         times,
     )
+
+
+def check_start(system: AbstractSystem, method: Method, t0: float, start: Start) -> None:
+    """Refuse what the method finds unfit at the actual start."""
+    state = start.state
+    reason = method.misfit_at(
+        mechanics_of(system, start.rows), jnp.asarray(t0), *(jnp.asarray(x) for x in (state.q, state.v, state.p))
+    )
+    if reason is not None:
+        raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
 
 
 def _interval(t) -> tuple[float, float]:

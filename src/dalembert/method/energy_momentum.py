@@ -1,0 +1,297 @@
+"""Energy-momentum integration with discrete derivatives (Gonzalez, Physica D 132 (1999) 165-174).
+
+With a discrete derivative D (`formulation/discrete_derivative.py`), z the mean of both ends, t_m the middle::
+
+    q1 - q0 = h (D_2 H + gam . D_2 g')
+    p1 - p0 = -h (D_1 H + lam . D g + gam . D_1 g') + h F(t_m, q_z, v_z)
+    0       = g(q1)
+    0       = g'(q1, p1)                          g' = g_q H_p, the hidden constraint
+
+The terms with gam belong to `velocity_level=True`; without it they are absent, and g' oscillates with an amplitude of
+O(h^2). Directionality of D gives H(q1, p1) = H(q0, p0), since g and g' vanish at both ends; with a D that is
+equivariant under a symmetry the momentum of that symmetry is kept too.
+
+H is split as T(p) + V(q) where the system is a Lagrangian with a constant mass matrix: D_2 H = v_z with
+legendre(q_z, v_z, p_z) = 0, exact since T is quadratic, and D_1 H = D V. Of a Hamiltonian that is no such sum both
+partial derivatives are averaged over the other argument::
+
+    D_1 H = (d_q H(., p0) + d_q H(., p1)) / 2,      D_2 H = (d_p H(q0, .) + d_p H(q1, .)) / 2
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..errors import InputError
+from ..formulation import DISCRETE_DERIVATIVES, quotient, through
+from ..problem import HamiltonianSystem
+from .base import Claims, Method, Step
+
+GRADIENTS = ("invariant", *DISCRETE_DERIVATIVES)
+
+
+class EnergyMomentumUnknowns(NamedTuple):
+    """The displacement q1 - q0, the end of the step, u = gam . D_2 g', and the multipliers (gam times h)."""
+
+    d: jax.Array
+    p1: jax.Array
+    v1: jax.Array
+    u: jax.Array
+    lam: jax.Array
+    gam: jax.Array
+
+
+class EnergyMomentum(Method):
+    """Keeps the energy and the constraints exactly, and with `gradient="invariant"` the momenta of symmetries too.
+
+    Args:
+        gradient: "invariant" goes through the invariants that the system states (`potential_invariants` and
+            `potential_of`, `constraint_invariants` and `constraint_of`; or `phase_invariants` and `hamiltonian_of`);
+            "gonzalez", "mean-value" and "itoh-abe" need no statement, and keep the energy but not the momenta.
+        velocity_level: keep the hidden constraint g_q v = 0 too.
+        dissipative: allow forces; then H(t) - H(0) - work is kept instead of H.
+    """
+
+    gradient: str = eqx.field(static=True, default="invariant")
+    velocity_level: bool = eqx.field(static=True, default=False)
+    dissipative: bool = eqx.field(static=True, default=False)
+
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
+
+    def __check_init__(self) -> None:
+        if self.gradient not in GRADIENTS:
+            raise InputError(
+                f"EnergyMomentum: gradient must be one of {', '.join(map(repr, GRADIENTS))}, got {self.gradient!r}."
+            )
+
+    @property
+    def multiplier(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return "recomputed" if self.velocity_level else "discrete"
+
+    @property
+    def claims(self) -> Claims:  # pyright: ignore[reportIncompatibleVariableOverride]
+        notes = [] if self.gradient == "invariant" else ["momenta of symmetries vary by O(h^2)"]
+        if not self.velocity_level:
+            notes.append("the hidden constraint varies by O(h^2); lam belongs to the middle of the step")
+        return Claims(
+            order=2,
+            symmetric=True,
+            energy=not self.dissipative,
+            momentum=self.gradient == "invariant",
+            bounded_energy=True,
+            constraints=("position", "velocity") if self.velocity_level else ("position",),
+            multiplier_order=2 if self.velocity_level else 1,
+            note="; ".join(notes),
+        )
+
+    def misfit(self, system) -> str | None:
+        if system.provides("force") and not self.dissipative:
+            return (
+                "it has a force, which does work. Pass dissipative=True to keep H(t) - H(0) - work instead of the "
+                "energy."
+            )
+        if self.gradient != "invariant":
+            return None
+        if not (system.provides("potential_of") or system.provides("hamiltonian_of")):
+            return (
+                'gradient="invariant" needs potential_invariants(q) and potential_of(pi) (for a Hamiltonian that is '
+                "not a sum T(p) + V(q): phase_invariants(q, p) and hamiltonian_of(pi)). "
+                'Define them, or use gradient="gonzalez".'
+            )
+        if system.provides("holonomic") and not system.provides("constraint_of"):
+            return (
+                'gradient="invariant" needs constraint_invariants(q) and constraint_of(zeta). Define them, or use '
+                'gradient="gonzalez".'
+            )
+        return None
+
+    def misfit_at(self, mechanics, t, q, v, p) -> str | None:
+        """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
+        system = mechanics.system
+        if not isinstance(system, HamiltonianSystem):
+            other = q + 0.1 + 0.01 * jnp.arange(q.shape[0])
+            mass = jax.jacfwd(lambda v, q: -mechanics.legendre(t, q, v, p), argnums=0)
+            if not (
+                jnp.allclose(mass(v, q), mass(2 * v + 1, other))
+                and jnp.allclose(mechanics.legendre(t, other, jnp.zeros_like(v), jnp.zeros_like(p)), 0.0)
+            ):
+                return (
+                    "its Lagrangian is not v^T M v / 2 - V(q) with a constant mass matrix. Write it as a "
+                    "da.HamiltonianSystem, whose hamiltonian(t, q, p) may be any function."
+                )
+        if self.gradient != "invariant":
+            return None
+        pairs = []
+        if system.provides("hamiltonian_of"):
+            stated = jnp.sum(system.hamiltonian_of(system.phase_invariants(q, p)))
+            pairs.append(
+                ("hamiltonian_of(phase_invariants(q, p))", stated, "the Hamiltonian", mechanics.energy(t, q, v, p))
+            )
+        else:
+            stated = jnp.sum(system.potential_of(system.potential_invariants(q)))
+            zero = jnp.zeros_like(q)
+            pairs.append(
+                ("potential_of(potential_invariants(q))", stated, "the potential", mechanics.energy(t, q, zero, zero))
+            )
+        if system.provides("holonomic"):
+            stated = system.constraint_of(system.constraint_invariants(q))
+            pairs.append(
+                ("constraint_of(constraint_invariants(q))", stated, "holonomic(t, q)", mechanics.constraint(t, q))
+            )
+        for name, stated, what, true in pairs:
+            if jnp.shape(stated) != jnp.shape(true) or not jnp.allclose(stated, true, rtol=1e-9, atol=1e-9):
+                return f"{name} = {stated} is not {what}, which is {true} at the start. Correct one of them."
+        return None
+
+    # -- the discrete equations -----------------------------------------------------------------------------------
+
+    def guess(self, step: Step) -> EnergyMomentumUnknowns:
+        _, p, v, lam, _ = step.start
+        gam = jnp.zeros_like(lam) if self.velocity_level else jnp.zeros(0)
+        u = jnp.zeros_like(v) if self.velocity_level else jnp.zeros(0)
+        return EnergyMomentumUnknowns(d=step.h * v, p1=p, v1=v, u=u, lam=lam, gam=gam)
+
+    def residual(self, x: EnergyMomentumUnknowns, step: Step) -> dict[str, jax.Array]:
+        m, h, t1, (q0, p0, *_) = step.mechanics, step.h, step.t_end, step.start
+        q1 = q0 + x.d
+        equations = {
+            "position": self._velocity_equation(x, step),
+            "momentum": x.p1 - p0 - h * self._momentum_rate(x, step),
+            "end: velocity": m.legendre(t1, q1, x.v1, x.p1),
+            "end: position constraint": m.constraint(t1, q1),
+        }
+        if self.velocity_level:
+            equations["push"] = self._hidden_derivatives(x, step)[1]
+            equations["end: hidden constraint"] = m.hidden(t1, q1, x.v1)
+        return equations
+
+    def finish(self, x: EnergyMomentumUnknowns, step: Step):
+        return step.end(dq=x.d, dp=step.h * self._momentum_rate(x, step), v=x.v1, lam=x.lam)
+
+    def _mean_velocity(self, x: EnergyMomentumUnknowns, step: Step):
+        """D_2 H = (q1 - q0) / h - u."""
+        return x.d / step.h - x.u if self.velocity_level else x.d / step.h
+
+    def _velocity_equation(self, x: EnergyMomentumUnknowns, step: Step):
+        """Zero where q1 - q0 = h (D_2 H + u)."""
+        m, (q0, p0, *_) = step.mechanics, step.start
+        velocity = self._mean_velocity(x, step)
+        by_p = self._hamiltonian_derivatives(x, step)[1]
+        if by_p is None:
+            return m.legendre(step.t + step.h / 2, q0 + x.d / 2, velocity, (p0 + x.p1) / 2)
+        return velocity - by_p
+
+    def _momentum_rate(self, x: EnergyMomentumUnknowns, step: Step):
+        """(p1 - p0) / h."""
+        force = step.mechanics.external_force(step.t + step.h / 2, step.start.q + x.d / 2, self._mean_velocity(x, step))
+        rate = force - self._hamiltonian_derivatives(x, step)[0] - self._constraint_force(x, step)
+        return rate - self._hidden_derivatives(x, step)[0] if self.velocity_level else rate
+
+    def _hamiltonian_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
+        """D_1 H and D_2 H; None for the latter where it is the velocity of the mean momentum."""
+        m, t, (q0, p0, *_) = step.mechanics, step.t + step.h / 2, step.start
+        system, q1 = m.system, q0 + x.d
+        if self.gradient == "invariant":
+            if not system.provides("hamiltonian_of"):
+                return through(system.potential_invariants, system.potential_of, q0, q1), None
+            n = q0.shape[0]
+            D = through(
+                lambda y: system.phase_invariants(y[:n], y[n:]), system.hamiltonian_of,
+                jnp.concatenate([q0, p0]), jnp.concatenate([q1, x.p1]),
+            )  # fmt: skip
+            return D[:n], D[n:]
+        d = DISCRETE_DERIVATIVES[self.gradient]
+        if not isinstance(system, HamiltonianSystem):
+            zero = jnp.zeros_like(q0)
+            return d(lambda q: m.energy(t, q, zero, zero), q0, q1), None
+        by_q = sum(d(lambda q, p=p: m.energy(t, q, p, p), q0, q1) for p in (p0, x.p1)) / 2
+        by_p = sum(d(lambda p, q=q: m.energy(t, q, p, p), p0, x.p1) for q in (q0, q1)) / 2
+        return by_q, by_p
+
+    def _constraint_force(self, x: EnergyMomentumUnknowns, step: Step):
+        """lam . D g."""
+        m, t, q0 = step.mechanics, step.t + step.h / 2, step.start.q
+        if not m.system.provides("holonomic"):
+            return jnp.zeros_like(q0)
+        if self.gradient == "invariant":
+            return through(m.system.constraint_invariants, lambda z: x.lam * m.system.constraint_of(z), q0, q0 + x.d)
+        return x.lam @ DISCRETE_DERIVATIVES[self.gradient](lambda q: m.constraint(t, q), q0, q0 + x.d)
+
+    def _hidden_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
+        """gam . D_1 g', and what is zero where u = gam . D_2 g'."""
+        m, t, (q0, p0, v0, *_) = step.mechanics, step.t + step.h / 2, step.start
+        gam, q1, vz = x.gam / step.h, q0 + x.d, self._mean_velocity(x, step)
+        if not m.system.provides("holonomic"):
+            return jnp.zeros_like(q0), x.u
+        if self.gradient == "invariant" and m.system.provides("hamiltonian_of"):
+            by_q, by_p = _through_phase_invariants(m.system, gam, q0, p0, q1, x.p1)
+            return by_q, x.u - by_p
+        if self.gradient == "invariant":
+            by_q, push = _through_constraint_invariants(m.system, gam, q0, v0, q1, vz)
+        elif isinstance(m.system, HamiltonianSystem):
+            d = DISCRETE_DERIVATIVES[self.gradient]
+
+            def hidden(q, p):
+                return gam @ m.hidden(t, q, -m.legendre(t, q, jnp.zeros_like(p), p))
+
+            by_q = sum(d(lambda q, p=p: hidden(q, p), q0, q1) for p in (p0, x.p1)) / 2
+            return by_q, x.u - sum(d(lambda p, q=q: hidden(q, p), p0, x.p1) for q in (q0, q1)) / 2
+        else:
+            d, v1 = DISCRETE_DERIVATIVES[self.gradient], 2 * vz - v0
+            by_q = sum(d(lambda q, v=v: gam @ m.hidden(t, q, v), q0, q1) for v in (v0, v1)) / 2
+            push = (m.constraint_force(t, q0, gam) + m.constraint_force(t, q1, gam)) / 2
+        return by_q, m.mass_residual(x.u, push, t, (q0 + q1) / 2, vz, (p0 + x.p1) / 2)
+
+
+def _through_constraint_invariants(system, gam, q0, v0, q1, vz):
+    """gam . D_1 g' and M gam . D_2 g' where v = M^-1 p with a constant M, so that v1 = 2 v_z - v0.
+
+    g' = phi'(zeta) eta with eta = zeta_q v, which is quadratic in (q, p): the product rule of means::
+
+        D g' = mean(eta) D(phi'(zeta)) + mean(phi'(zeta)) D eta,      D eta = its derivative at the mean
+    """
+    zeta, phi, qz = system.constraint_invariants, system.constraint_of, (q0 + q1) / 2
+
+    def eta(q, v):
+        return jax.jvp(zeta, (q,), (v,))[1]
+
+    def slope(z):
+        return jax.jvp(phi, (z,), (jnp.ones_like(z),))[1]
+
+    mean_eta = (eta(q0, v0) + eta(q1, 2 * vz - v0)) / 2
+    weight = gam * (slope(zeta(q0)) + slope(zeta(q1))) / 2
+    inner = gam * mean_eta * quotient(slope, zeta(q0), zeta(q1))
+    pulled = jax.vjp(zeta, qz)[1]
+    by_q = pulled(inner)[0] + jax.vjp(lambda q: eta(q, vz), qz)[1](weight)[0]
+    return by_q, pulled(weight)[0]
+
+
+def _through_phase_invariants(system, gam, q0, p0, q1, p1):
+    """gam . D_1 g' and gam . D_2 g' of any H = phi(pi(q, p)).
+
+    g'_i = c_i'(zeta_i) sum_j phi_j(pi) {zeta_i, pi_j}: a function of zeta, pi and the brackets, all at most quadratic.
+    """
+    n = q0.shape[0]
+
+    def brackets(q, p):
+        """zeta_q . d pi_j / dp for all j, (constraints, r)."""
+        by_p = jax.jacfwd(lambda p: system.phase_invariants(q, p))(p)
+        return jax.vmap(lambda w: jax.jvp(system.constraint_invariants, (q,), (w,))[1])(by_p).T
+
+    def invariants(y):
+        q, p = y[:n], y[n:]
+        return jnp.concatenate([system.constraint_invariants(q), system.phase_invariants(q, p), brackets(q, p).ravel()])
+
+    m, r = gam.shape[0], jax.eval_shape(system.phase_invariants, q0, p0).shape[0]
+
+    def hidden(a):
+        zeta, pi, bracket = a[:m], a[m : m + r], a[m + r :].reshape(m, r)
+        slope = jax.jvp(system.constraint_of, (zeta,), (jnp.ones_like(zeta),))[1]
+        return (gam * slope) @ (bracket @ jax.grad(lambda pi: jnp.sum(system.hamiltonian_of(pi)))(pi))
+
+    D = through(invariants, hidden, jnp.concatenate([q0, p0]), jnp.concatenate([q1, p1]))
+    return D[:n], D[n:]
