@@ -11,6 +11,7 @@ from .discrete_derivative import (
 )
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
+from .symmetries import Symmetry, symmetries
 
 __all__ = [
     "DISCRETE_DERIVATIVES",
@@ -19,11 +20,13 @@ __all__ = [
     "Mechanics",
     "NaturalLimit",
     "Nonholonomic",
+    "Symmetry",
     "coordinates",
     "mean_value",
     "mechanics_of",
     "midpoint",
     "natural_limit",
     "quotient",
+    "symmetries",
     "through",
 ]

@@ -1,0 +1,86 @@
+"""Which translations and rotations leave a system unchanged, found numerically; and the momenta they conserve.
+
+Coordinates are read as positions of particles in the plane or in space, one after the other. A motion of all of them,
+q -> q + s a(q) with velocities carried along, is a symmetry if the rates of change of L (or H) and of the constraints
+along it vanish at the given state and at states around it. Its momentum is p . a(q).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InputError
+from ..problem import AbstractSystem, HamiltonianSystem, System
+from .mechanics import mechanics_of
+
+#: States at which a symmetry must hold, and how small a rate of change, relative to the sizes at hand, counts as zero.
+PROBES, TOLERANCE = 4, 1e-9
+_AXES = "xyz"
+
+
+class Symmetry(NamedTuple):
+    """One motion that leaves the system unchanged: its name, and a(q) = matrix q + shift."""
+
+    name: str
+    matrix: np.ndarray
+    shift: np.ndarray
+
+    def momentum(self, q, p) -> Any:
+        """p . a(q), conserved by the motion; along the last axes of q and p."""
+        return jnp.sum(p * (q @ self.matrix.T + self.shift), axis=-1)
+
+
+def symmetries(system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0) -> list[Symmetry]:
+    """The translations and rotations (about the origin) that leave L or H, forces and constraints unchanged.
+
+    `p` (or `v`) is only a state to probe at; it need not be consistent. Systems whose number of coordinates is neither
+    a multiple of two nor of three have none that could be found.
+    """
+    if not isinstance(system, System | HamiltonianSystem):
+        raise InputError(f"symmetries expects a da.System or da.HamiltonianSystem, got {type(system).__name__}.")
+    q = np.asarray(q, dtype=np.float64)
+    speed = np.asarray(v if v is not None else p if p is not None else np.ones_like(q), dtype=np.float64)
+    if q.ndim != 1 or speed.shape != q.shape:
+        raise InputError(f"symmetries expects q and p of one shape (n,), got {q.shape} and {speed.shape}.")
+    if system.provides("force") or system.provides("nonholonomic") or system.provides("gap"):
+        return []
+    found = []
+    for dimension in (3, 2):
+        if q.size % dimension == 0:
+            found = [s for s in _motions(q.size, dimension) if _holds(system, s, t, q, speed)]
+        if found:
+            break
+    return found
+
+
+def _motions(n: int, dimension: int):
+    for axis in range(dimension):
+        shift = np.tile(np.eye(dimension)[axis], n // dimension)
+        yield Symmetry(f"momentum along {_AXES[axis]}", np.zeros((n, n)), shift)
+    planes = ((1, 2), (2, 0), (0, 1)) if dimension == 3 else ((0, 1),)
+    for (i, j), axis in zip(planes, _AXES if dimension == 3 else "z", strict=False):
+        small = np.zeros((dimension, dimension))
+        small[j, i], small[i, j] = 1.0, -1.0
+        yield Symmetry(f"angular momentum about {axis}", np.kron(np.eye(n // dimension), small), np.zeros(n))
+
+
+def _holds(system: AbstractSystem, symmetry: Symmetry, t: float, q: np.ndarray, speed: np.ndarray) -> bool:
+    mechanics, random = mechanics_of(system), np.random.default_rng(0)
+    function = system.hamiltonian if isinstance(system, HamiltonianSystem) else system.lagrangian  # pyright: ignore
+    for probe in range(PROBES):
+        time = jnp.asarray(t + 0.37 * probe, jnp.float64)
+        scale = 0.1 * probe * max(1.0, float(np.max(np.abs(q))))
+        at = q + scale * random.standard_normal(q.size)
+        moving = speed + (0.1 + probe) * random.standard_normal(q.size)
+        shift, turn = symmetry.matrix @ at + symmetry.shift, symmetry.matrix @ moving
+        value, rate = jax.jvp(lambda a, b, time=time: function(time, a, b), (at, moving), (shift, turn))
+        constraint, constraint_rate = jax.jvp(lambda a, time=time: mechanics.constraint(time, a), (at,), (shift,))
+        for size, change in ((value, rate), (constraint, constraint_rate)):
+            bound = TOLERANCE * (1.0 + np.max(np.abs(size), initial=0.0))
+            if not np.max(np.abs(change), initial=0.0) <= bound:
+                return False
+    return True
