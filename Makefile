@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format docs bench clean
+.PHONY: help run reproduce test test-long lint format docs bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ $(INSTALLED): pyproject.toml requirements.lock
 
 run: $(INSTALLED) ## Run the demonstration and write its report to report/
 	$(BIN)/dalembert demo --out report
+
+reproduce: $(INSTALLED) ## Compute the figures and tables of the papers again, into report/
+	$(BIN)/dalembert reproduce --quick --output report
 
 test: $(INSTALLED) ## Run the fast tests
 	$(BIN)/pytest -n 2 -q

@@ -1,6 +1,11 @@
-"""Every claim of every method of the catalogue, measured over the gallery."""
+"""Every claim of every method of the catalogue, measured over the gallery.
+
+All claims of one method on one system are one test, so that their runs are computed once.
+"""
 
 import dataclasses
+import functools
+from collections.abc import Callable, Iterator
 
 import claim_cases as measured
 import pytest
@@ -8,91 +13,111 @@ from claim_cases import Case, cases
 
 import dalembert as da
 from dalembert.gallery import GALLERY
-from dalembert.method import CATALOGUE
 
-#: The systems of the fast tests: one constraint and several, a mass matrix that depends on q, a constraint
-#: that depends on t, a force that depends on v, a Hamiltonian, no constraint at all. The others run with
-#: the long tests.
-QUICK = {
+#: The systems of the fast tests: one constraint and several, a mass matrix that depends on q, a constraint that depends
+#: on t, a force that depends on v, a Hamiltonian, no constraint at all; constraints on the velocity that are linear,
+#: affine and quadratic in it, and both kinds of constraints. The other pairs run with the long tests.
+HOLONOMIC = {
     "polar-pendulum", "hamiltonian-spherical-pendulum", "double-pendulum", "bead-on-rotating-hoop",
     "driven-pendulum", "kepler",
 }  # fmt: skip
+GALERKIN = {"polar-pendulum", "hamiltonian-spherical-pendulum", "bead-on-rotating-hoop", "driven-pendulum"}
+GAUSS = {"polar-pendulum", "nonholonomic-particle", "mobile-robot", "appell-hamel", "ball-on-turntable"}
+LOBATTO = {"hamiltonian-spherical-pendulum", "skate", "chaplygin-sleigh", "mclachlan-perlmutter-particles"}
+QUICK: dict[str, set[str]] = {
+    "rattle": HOLONOMIC,
+    "shake": HOLONOMIC,
+    **{f"galerkin-{s}": GALERKIN for s in (1, 2, 3, 4)},
+    **{f"gauss-spark-{s}": GAUSS for s in (1, 2, 3, 4)},
+    **{f"lobatto-spark-{s}": LOBATTO for s in (2, 3, 4)},
+    "lobatto-abd-3": {"nonholonomic-particle", "mobile-robot", "appell-hamel", "ball-on-turntable"},
+    "euler-spark-1": {"hamiltonian-spherical-pendulum", "nonholonomic-particle", "mobile-robot", "chaplygin-sleigh"},
+    "euler-spark-2": {"hamiltonian-spherical-pendulum", "nonholonomic-particle", "mobile-robot", "chaplygin-sleigh"},
+}
 #: To differentiate the compiled step takes seconds; the double pendulum is in `test_rattle_and_shake.py`.
-QUICK_SYMPLECTIC = {"polar-pendulum", "bead-on-rotating-hoop"}
+QUICK_SYMPLECTIC = {
+    ("rattle", "polar-pendulum"), ("rattle", "bead-on-rotating-hoop"), ("galerkin-2", "polar-pendulum"),
+    ("gauss-spark-2", "polar-pendulum"), ("euler-spark-1", "spherical-pendulum"),
+}  # fmt: skip
 
 
-def listed(found: list[Case], quick=frozenset(QUICK)):
+def claims_of(case: Case) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The claims that apply to a case, by name, with their checks."""
+    claims, name = case.claims, case.system_name
+    nonholonomic = name in measured.NONHOLONOMIC
+    orders = {"q": claims.order, "p": claims.order}
+    orders |= {"lam": claims.multiplier_order} if case.system.provides("holonomic") else {}
+    orders |= {"psi": claims.multiplier_order} if nonholonomic else {}
+    for quantity, order in orders.items():
+        exceeded = order == 1 and name in measured.WITHOUT_RATE
+        if order is not None and not exceeded and (name, claims.order) not in measured.UNSEEN:
+            yield f"order of {quantity}", functools.partial(measured.check_order, case, quantity, order)
+    if case.system.provides("holonomic") or nonholonomic:
+        for level in claims.constraints:
+            yield f"constraint at {level} level", functools.partial(measured.check_constraint, case, level)
+    if claims.symmetric:
+        yield "symmetric", functools.partial(measured.check_symmetric, case)
+    if claims.symmetric_positions:
+        yield "symmetric positions", functools.partial(measured.check_symmetric_positions, case)
+    if claims.momentum and name in measured.SYMMETRIC:
+        yield "momentum", functools.partial(measured.check_momentum, case)
+    if claims.bounded_energy and name in measured.OSCILLATING and claims.order < measured.BURSTS.get(name, 100):
+        yield "bounded energy", functools.partial(measured.check_bounded_energy, case)
+    # what bounds the energy on a nonholonomic system is the symmetry of the method
+    if claims.symmetric and name in measured.REVERSIBLE_INTEGRABLE:
+        yield "bounded energy", functools.partial(measured.check_bounded_energy, case)
+
+
+def listed(found: list[Case], is_quick: Callable[[Case], bool]):
     """One test for each case; those that are not quick are marked as long."""
-    marked = [
-        pytest.param(case, marks=() if case.system_name in quick else pytest.mark.long, id=str(case)) for case in found
-    ]
+    marked = [pytest.param(case, marks=() if is_quick(case) else pytest.mark.long, id=str(case)) for case in found]
     return pytest.mark.parametrize("case", marked)
 
 
-def holonomic() -> set[str]:
-    return {name for name, system in GALLERY.items() if system().provides("holonomic")}
+@listed(cases(), lambda case: case.system_name in QUICK[case.method_name])
+def test_claims(case: Case):
+    broken = []
+    for claim, check in claims_of(case):
+        try:
+            check()
+        except (AssertionError, da.DalembertError) as error:
+            broken.append(f"{claim}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    assert not broken
 
 
-@listed(cases(lambda claims: True))
-def test_order(case: Case):
-    for quantity in ("q", "p"):
-        measured.check_order(case, quantity, case.claims.order)
-
-
-@listed(cases(lambda claims: claims.multiplier_order is not None, among=holonomic()))
-def test_multiplier_order(case: Case):
-    measured.check_order(case, "lam", case.claims.multiplier_order)
-
-
-@listed(cases(lambda claims: claims.constraints, among=holonomic()))
-def test_constraints(case: Case):
-    for level in case.claims.constraints:
-        measured.check_constraint(case, level)
-
-
-@listed(cases(lambda claims: claims.symmetric))
-def test_symmetric(case: Case):
-    measured.check_symmetric(case)
-
-
-@listed(cases(lambda claims: claims.symmetric_positions))
-def test_symmetric_positions(case: Case):
-    measured.check_symmetric_positions(case)
-
-
-@listed(cases(lambda claims: claims.symplectic, among=set(GALLERY) - measured.FORCED), QUICK_SYMPLECTIC)
+@listed(
+    cases(lambda claims: claims.symplectic, among=set(GALLERY) - measured.FORCED - measured.NONHOLONOMIC),
+    lambda case: (case.method_name, case.system_name) in QUICK_SYMPLECTIC,
+)
 def test_symplectic(case: Case):
     measured.check_symplectic(case)
 
 
-@listed(cases(lambda claims: claims.momentum, among=measured.SYMMETRIC))
-def test_momentum(case: Case):
-    measured.check_momentum(case)
-
-
-@listed(cases(lambda claims: claims.bounded_energy, among=measured.OSCILLATING))
-def test_bounded_energy(case: Case):
-    measured.check_bounded_energy(case)
-
-
 def test_every_claim_is_measured():
     """A new field of `Claims` needs a check of its own here."""
-    measured_above = {
-        "order", "multiplier_order", "constraints", "symmetric", "symmetric_positions", "symplectic",
-        "momentum", "bounded_energy",
+    found = {claim for case in cases() for claim, _ in claims_of(case)} | {"symplectic"}
+    fields = {
+        "order": "order of q", "multiplier_order": "order of lam", "constraints": "constraint at velocity level",
+        "symmetric": "symmetric", "symmetric_positions": "symmetric positions", "symplectic": "symplectic",
+        "momentum": "momentum", "bounded_energy": "bounded energy",
     }  # fmt: skip
-    assert {field.name for field in dataclasses.fields(da.Claims)} - {"note"} == measured_above
+    # `energy` is claimed by no method of the catalogue; once one does, it needs a check
+    assert not any(method.claims.energy for method in measured.METHODS.values())
+    assert {field.name for field in dataclasses.fields(da.Claims)} - {"note", "energy"} == set(fields)
+    assert set(fields.values()) <= found
+    assert {"order of p", "order of psi", "constraint at position level"} <= found
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_no_claim_rests_on_linear_problems(name):
-    found = [case for case in cases(lambda claims: True) if case.method_name == name]
-    assert {case.system_name for case in found} - measured.LINEAR
+@pytest.mark.parametrize("name", measured.METHODS)
+def test_every_method_is_measured_on_several_nonlinear_problems_in_the_fast_tests(name):
+    quick = {case.system_name for case in cases() if case.method_name == name} & QUICK[name]
+    assert quick == QUICK[name]
+    assert len(quick - measured.LINEAR) >= 4
 
 
 def test_every_system_is_classified():
-    """A new system of the gallery must be said to be conservative, rheonomic or forced."""
-    kinds = (measured.CONSERVATIVE, measured.RHEONOMIC, measured.FORCED)
+    """A new system of the gallery must be said to be conservative, moving or forced."""
+    kinds = (measured.CONSERVATIVE, measured.MOVING, measured.FORCED)
     assert set.union(*kinds) == set(GALLERY)
     assert sum(map(len, kinds)) == len(GALLERY)
 

@@ -20,10 +20,11 @@ class UnderlyingEuler(Method):
     """
 
     claims: ClassVar[Claims] = Rattle.claims
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "nonholonomic", "force", "invariants"})
 
     def guess(self, step: Step):
         start = step.start
-        return Acceleration(jnp.zeros_like(start.v), jnp.zeros_like(start.p), start.lam)
+        return Acceleration(jnp.zeros_like(start.v), jnp.zeros_like(start.p), start.lam, start.psi)
 
     def residual(self, x, step: Step):
         start = step.start
@@ -31,7 +32,7 @@ class UnderlyingEuler(Method):
 
     def finish(self, x, step: Step):
         h, start = step.h, step.start
-        return step.end(dq=h * start.v, dp=h * x.p_rate, v=start.v + h * x.v_rate, lam=x.lam)
+        return step.end(dq=h * start.v, dp=h * x.p_rate, v=start.v + h * x.v_rate, lam=x.lam, psi=x.psi)
 
 
 WRONG = Case("underlying-euler", UnderlyingEuler(), "spherical-pendulum")
@@ -68,6 +69,25 @@ def test_loss_of_momentum_is_found_out():
 def test_drift_of_energy_is_found_out():
     with pytest.raises(AssertionError):
         measured.check_bounded_energy(WRONG)
+
+
+NONHOLONOMIC = Case("underlying-euler", UnderlyingEuler(), "mobile-robot")
+
+
+@pytest.mark.parametrize("quantity", ["q", "p", "psi"])
+def test_order_with_a_nonholonomic_constraint_is_found_out(quantity):
+    with pytest.raises(AssertionError, match="slope="):
+        measured.check_order(NONHOLONOMIC, quantity, NONHOLONOMIC.claims.order)
+
+
+def test_nonholonomic_constraint_is_found_out():
+    with pytest.raises(AssertionError):
+        measured.check_constraint(NONHOLONOMIC, "velocity")
+
+
+def test_drift_of_energy_with_a_nonholonomic_constraint_is_found_out():
+    with pytest.raises(AssertionError):
+        measured.check_bounded_energy(NONHOLONOMIC)
 
 
 def test_a_claim_that_shake_does_not_make_is_not_kept():

@@ -23,8 +23,8 @@ ROOMS = (
     "trajectory",
     "diagnostics",
     "gallery",
-    "papers",
     "plots",
+    "papers",
     "report",
     "cli",
 )

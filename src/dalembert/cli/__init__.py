@@ -1,4 +1,4 @@
-"""The command line: `dalembert list | simulate | check | converge | demo`."""
+"""The command line: `dalembert list | simulate | check | converge | demo | reproduce`."""
 
 from .app import app, main
 

@@ -18,6 +18,7 @@ from .checking import check_command
 from .converging import converge_command
 from .demo import demo_command
 from .listing import list_command
+from .reproducing import reproduce_command
 from .simulating import simulate_command
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -36,6 +37,7 @@ app.command("simulate")(simulate_command)
 app.command("check")(check_command)
 app.command("converge")(converge_command)
 app.command("demo")(demo_command)
+app.command("reproduce")(reproduce_command)
 
 
 def _print_version(wanted: bool) -> None:

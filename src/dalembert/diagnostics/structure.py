@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, StepFailure
 from ..formulation import Mechanics, mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
-from ..stepping import consistent
+from ..stepping import consistent, integrate
 from ..trajectory import simulate
 
 
@@ -85,33 +85,37 @@ def reversibility_defect(
 
     The way back is a run of the reversed system L(t0 + t1 - t, q, -v), which is the same system if L is even
     in v and does not depend on t. A symmetric method returns to the start up to roundoff. Momenta that
-    violate the hidden constraint (SHAKE) are projected before the way back, which leaves the positions
-    unchanged.
+    violate the hidden constraint are projected before the way back where the method is symmetric in the positions
+    only (SHAKE), which leaves these unchanged; a method that is symmetric in both goes back from where it is.
     """
     if system.provides("gap"):
         raise InputError("reversibility_defect expects a smooth system; impacts are not reversible.")
     t0, t1 = (float(x) for x in t)
     start = consistent(system, q0, v0, t0, p0=p0)
     forward = simulate(system, method, start.q, p0=start.p, t=(t0, t1), h=h)
-    back = simulate(
+    way_back = integrate(
         reversed_system(system, t0 + t1),
         method,
         forward.q[-1],
         p0=-forward.p[-1],
         t=(t0, t1),
         h=h,
-        project=True,
+        project=not method.claims.symmetric,
+        any_velocity=method.claims.symmetric,
     )
+    if not way_back.status:
+        raise StepFailure(f"the way back failed: {way_back.status}")
+    back = way_back.layout.unflatten(way_back.states[-1])
     return ReversibilityDefect(
-        q=float(np.max(np.abs(back.q[-1] - np.asarray(start.q)))),
-        p=float(np.max(np.abs(back.p[-1] + np.asarray(start.p)))),
+        q=float(np.max(np.abs(back.q - np.asarray(start.q)))),
+        p=float(np.max(np.abs(back.p + np.asarray(start.p)))),
     )
 
 
 def reversed_system(system: AbstractSystem, clock: float) -> AbstractSystem:
     """The system whose motions are those of `system` backwards: q(clock - t), with momentum -p."""
     is_hamiltonian = isinstance(system, HamiltonianSystem)
-    parts = tuple(part for part in system.parts if part in _BACKWARD)
+    parts = tuple(part for part in _BACKWARD if part not in ("lagrangian", "hamiltonian") and system.provides(part))
     return _reversed_class(is_hamiltonian, parts)(system, float(clock))
 
 
@@ -121,7 +125,15 @@ _BACKWARD = {
     "holonomic": lambda self, t, q: self.forward.holonomic(self.clock - t, q),
     "nonholonomic": lambda self, t, q, v: self.forward.nonholonomic(self.clock - t, q, -v),
     "force": lambda self, t, q, v: self.forward.force(self.clock - t, q, -v),
-    "reaction": lambda self, t, q, v, psi: self.forward.reaction(self.clock - t, q, -v, -psi),
+    "reaction": lambda self, t, q, v, psi: self.forward.reaction(
+        self.clock - t, q, -v, -psi if self.forward.provides("nonholonomic") else psi
+    ),
+    "potential_invariants": lambda self, q: self.forward.potential_invariants(q),
+    "potential_of": lambda self, pi: self.forward.potential_of(pi),
+    "constraint_invariants": lambda self, q: self.forward.constraint_invariants(q),
+    "constraint_of": lambda self, zeta: self.forward.constraint_of(zeta),
+    "phase_invariants": lambda self, q, p: self.forward.phase_invariants(q, -p),
+    "hamiltonian_of": lambda self, pi: self.forward.hamiltonian_of(pi),
 }
 
 

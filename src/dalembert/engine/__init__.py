@@ -4,6 +4,7 @@ from .choice import choose_engine
 from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
+from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
 
@@ -17,6 +18,8 @@ __all__ = [
     "Function",
     "Phase",
     "RowFunction",
+    "RowJacobian",
+    "RowNewton",
     "RowSolver",
     "StepFunctions",
     "Unkeyed",

@@ -14,11 +14,19 @@ from .array_substitution import substitute_linear
 from .array_values import ArrayValues, Rewriting, reachable
 from .block_triangular import matched_rows
 from .elimination import FIRST_BLOCK, Scaling, check_structure
-from .ragged import reduced
+from .ragged import distinct, reduced
 from .sparse_elimination import PIVOT_THRESHOLD
 
 #: more Newton blocks than this in a row are solved as one
 MOST_BLOCKS = 8
+#: rounds of pivots for every halving of the system; more mean that its parts are not alike
+MOST_ROUNDS = 6
+#: a round that takes a smaller share of the rows, while more than a few are left, means the same
+SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
+
+
+class TooIrregular(Exception):
+    """Nothing is gained by treating this system in arrays."""
 
 
 @dataclass
@@ -175,10 +183,14 @@ def solve_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Operations of the solution (a column over all unknowns), and the multipliers whose size is to be watched."""
     rounds: list[tuple[Eliminated, np.ndarray]] = []
+    most = MOST_ROUNDS * (1 + matrix.size.bit_length())
     multipliers = [np.zeros(0, np.int64)]
     right = right.copy()
     while len(matrix.rows):
         chosen = _pivots(program, matrix, values, row_scale)
+        left = len(distinct(matrix.rows))
+        if len(rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
+            raise TooIrregular
         matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
         rounds.append((done, right[done.rows]))
         changes = program.mul(done.factors, right[done.rows[done.pivot]])
@@ -204,15 +216,26 @@ def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scal
         ratios = np.where(largest > 0, sizes / largest, 1.0)
     ratios = np.where(np.any(sizes > 0, axis=1)[:, None], ratios, 0.0)
     likeness = Likeness(program, matrix)
-    quality = np.minimum(likeness.quartile(ratios), ratios[:, 0])  # usual everywhere, and true at the start
+    quality = np.minimum(likeness.quartile(ratios), likeness.quartile(ratios[:, :1]))  # around the start, and at it
     in_row = np.bincount(matrix.rows, minlength=matrix.size)
     in_column = np.bincount(matrix.columns, minlength=matrix.size)
     cost = (in_row[matrix.rows] - 1) * (in_column[matrix.columns] - 1)
-    candidates = np.flatnonzero(quality >= PIVOT_THRESHOLD)
+    candidates = _good_enough(quality, matrix)
     if not len(candidates):  # nothing is safe on all samples: the least bad; the code watches its growth
         return np.array([int(np.argmax(quality))])
     preference = np.where(quality >= 0.5, 0, matrix.size) + np.abs(likeness.off_diagonal)
     return independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
+
+
+def _good_enough(quality: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Entries large against their columns. The bar is lowered where only few rows have one: a few pivots at a time
+    cost more, in fill and in rounds, than multipliers of a thousand."""
+    candidates, rows = np.zeros(0, np.int64), len(distinct(matrix.rows))
+    for bar in (PIVOT_THRESHOLD, 1e-2, 1e-3):
+        candidates = np.flatnonzero(quality >= bar)
+        if 4 * len(distinct(matrix.rows[candidates])) >= rows:
+            break
+    return candidates
 
 
 def operation_count(program: ArrayProgram, nodes: np.ndarray) -> int:

@@ -97,9 +97,8 @@ class Likeness:
             row, column = new_row, new_column
         _, first, label = np.unique(row, return_index=True, return_inverse=True)
         self.row_labels = first[label]  # the first row that looks so: a natural order of labels
-        row_rank = np.cumsum(np.bincount(matrix.rows, minlength=matrix.size) > 0)[matrix.rows]
-        column_rank = np.cumsum(np.bincount(matrix.columns, minlength=matrix.size) > 0)[matrix.columns]
-        self.off_diagonal = row_rank - column_rank
+        _, column_label = np.unique(column, return_inverse=True)
+        self.off_diagonal = _off_diagonal(matrix, label, column_label)
         entry = _mixed(kind ^ _mixed(row[matrix.rows])) ^ _mixed(column[matrix.columns])
         entry = _mixed(entry + self.off_diagonal.astype(np.uint64))
         _, self.entry_labels, self.entry_counts = np.unique(entry, return_inverse=True, return_counts=True)
@@ -119,6 +118,27 @@ class Likeness:
         return table.ravel()[order][np.cumsum(lengths) - lengths + place][self.entry_labels]
 
 
+def _off_diagonal(matrix: Matrix, row_label: np.ndarray, column_label: np.ndarray) -> np.ndarray:
+    """How far an entry is from the diagonal, counted among the rows and the columns that look like its own."""
+    row_place, row_size = _rank_within(row_label, matrix.rows)
+    column_place, column_size = _rank_within(column_label, matrix.columns)
+    common = np.minimum(row_size[matrix.rows], column_size[matrix.columns])
+    rows = row_place[matrix.rows] * common // row_size[matrix.rows]
+    return rows - column_place[matrix.columns] * common // column_size[matrix.columns]
+
+
+def _rank_within(label: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Place of every element among the present ones of its label, and how many those are."""
+    there = np.zeros(len(label), bool)
+    there[present] = True
+    order = np.argsort(label, kind="stable")
+    running = np.cumsum(there[order])
+    starts = np.searchsorted(label[order], label[order], side="left")
+    place = np.zeros(len(label), np.int64)
+    place[order] = running - 1 - np.where(starts > 0, running[starts - 1], 0)
+    return place, np.maximum(np.bincount(label, weights=there)[label].astype(np.int64), 1)
+
+
 def _mixed(x: np.ndarray) -> np.ndarray:
     """splitmix64."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -134,7 +154,7 @@ def alternating(label: np.ndarray) -> np.ndarray:
     lengths = np.diff(np.concatenate([starts, [len(label)]]))
     place = np.arange(len(label)) - np.repeat(starts, lengths)
     reversed_bits = np.zeros(len(label), np.int64)
-    for bit in range(max(1, int(len(label)).bit_length())):
+    for bit in range(max(1, len(label).bit_length())):
         reversed_bits = 2 * reversed_bits + (1 - ((place >> bit) & 1))
     rank = np.empty(len(label), np.int64)
     rank[order] = np.lexsort((reversed_bits, label[order])).argsort()
@@ -142,8 +162,8 @@ def alternating(label: np.ndarray) -> np.ndarray:
 
 
 def independent_pivots(
-    matrix: Matrix, likeness: Likeness, pattern: tuple[np.ndarray, np.ndarray], candidates: np.ndarray, cost: np.ndarray,
-    preference: np.ndarray,
+    matrix: Matrix, likeness: Likeness, pattern: tuple[np.ndarray, np.ndarray], candidates: np.ndarray,
+    cost: np.ndarray, preference: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Entries (numbers into the matrix) to be taken together, cheap ones first. `pattern` holds (rows, columns) of
     everything a row depends on; `preference` decides between candidates of one row and cost."""

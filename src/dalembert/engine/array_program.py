@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from .program import BOOLEAN, COMMUTATIVE, NUMPY
-from .ragged import distinct, spread
+from .ragged import Column, distinct, spread
 
 OPERATIONS = ("const", "input", "linear", *NUMPY)
 CODE = {name: code for code, name in enumerate(OPERATIONS)}
@@ -26,44 +27,21 @@ _KEY_BITS = 28
 AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, WITH_UNKNOWNS = 0, 1, 2, 3
 
 
-class _Column:
-    """A growing numpy array."""
-
-    def __init__(self, dtype) -> None:
-        self._all, self.length = np.zeros(1024, dtype), 0
-
-    def extend(self, values, count: int) -> None:
-        end = self.length + count
-        if end > len(self._all):
-            self._all = np.concatenate(
-                [self._all, np.zeros(max(end - len(self._all), len(self._all)), self._all.dtype)]
-            )
-        self._all[self.length : end] = values
-        self.length = end
-
-    def __getitem__(self, index):
-        return self._all[index]
-
-    @property
-    def filled(self) -> np.ndarray:
-        return self._all[: self.length]
-
-
 class ArrayProgram:
     """A growing list of scalar operations; methods that build some return an array of their numbers."""
 
     in_arrays = True
 
     def __init__(self) -> None:
-        self.code = _Column(np.int8)
-        self.first, self.second, self.third = _Column(np.int32), _Column(np.int32), _Column(np.int32)
-        self.numbers = _Column(np.float64)  # of a constant
-        self.factor, self.base = _Column(np.float64), _Column(np.int32)  # -3 x is (-3, x)
-        self.depth, self.when = _Column(np.int32), _Column(np.int8)
-        self.truth_value = _Column(bool)
-        self.batch = _Column(np.int32)  # operations that were made together do not need each other
+        self.code = Column(np.int8)
+        self.first, self.second, self.third = Column(np.int32), Column(np.int32), Column(np.int32)
+        self.numbers = Column(np.float64)  # of a constant
+        self.factor, self.base = Column(np.float64), Column(np.int32)  # -3 x is (-3, x)
+        self.depth, self.when = Column(np.int32), Column(np.int8)
+        self.truth_value = Column(bool)
+        self.batch = Column(np.int32)  # operations that were made together do not need each other
         self._batches = 0
-        self.form_key, self.form_coefficient = _Column(np.int32), _Column(np.int32)
+        self.form_key, self.form_coefficient = Column(np.int32), Column(np.int32)
         self.kinds: list[str] = []
         self._inputs: dict[str, np.ndarray] = {}
         self._known: dict = {}
@@ -76,7 +54,7 @@ class ArrayProgram:
     # -- leaves -------------------------------------------------------------------------------------------------
 
     def _append(
-        self, code: int, first, second, third, count: int, depth, when, *, number=0.0, truth=False
+        self, code: int, first, second, third, count: int, depth, when, *, number: Any = 0.0, truth=False
     ) -> np.ndarray:
         start = len(self)
         if start + count >= 1 << _KEY_BITS:
@@ -214,8 +192,8 @@ class ArrayProgram:
     def _made(self, code: int, op: str, flat: list[np.ndarray]) -> np.ndarray:
         depth = np.maximum.reduce([self.depth[a] for a in flat]) + 1
         when = np.maximum.reduce([self.when[a] for a in flat])
-        padded = [*flat, *[-1] * (3 - len(flat))]
-        fresh = self._append(code, *padded, len(flat[0]), depth, when)
+        first, second, third = [*flat, -1, -1][:3]
+        fresh = self._append(code, first, second, third, len(flat[0]), depth, when)
         if op == "neg":
             self.factor.filled[fresh], self.base.filled[fresh] = -self.factor[flat[0]], self.base[flat[0]]
         elif op == "mul":
@@ -350,7 +328,7 @@ class ArrayProgram:
         if exponent == 0:
             return np.full(np.shape(base), self.one)
         half = self.power(base, exponent // 2)
-        square = self.mul(half, half) if exponent > 1 else np.int64(self.one)
+        square = self.mul(half, half) if exponent > 1 else np.full(np.shape(base), self.one)
         return self.mul(square, base) if exponent % 2 else square
 
     def _pow(self, a, b) -> np.ndarray:

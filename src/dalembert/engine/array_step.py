@@ -12,11 +12,10 @@ from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
 from .contract import StepFunctions
 from .elimination import FIRST_BLOCK
-from .step_program import sampled_inputs
 from .trace import trace, trace_with_entries
 
-#: fewer samples than for small systems: entries that look alike are judged together
-SAMPLES = 8
+#: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together
+DISTANCES = (0.0, 1e-2, 1e-2, 0.1, 0.1, 1.0, 1.0, 1.0)
 
 
 @dataclass
@@ -78,7 +77,36 @@ def build_array_step(
     finish = trace(program, functions.finish, x, *rest)
     plain = {"t": np.array([t]), "h": np.array([h]), "state": state, "parameter": parameters, "x": np.zeros(len(x))}
     start = ArrayEvaluator(program, guess)(plain)[:, 0]
-    samples = sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES)
+    samples = samples_around(functions, start, state, t, h, parameters, seed)
     reduced = reduce_arrays(program, x, residual, entries, samples, functions.unknowns, functions.equations)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
     return ArrayStep(functions, program, reduced, unknowns, guess[unknowns], reduced.rewrite(finish))
+
+
+def samples_around(
+    functions: StepFunctions, x: np.ndarray, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
+    """Inputs at the actual start and at states around it, some near, some as far as neighbouring numbers differ.
+
+    The ends of a long chain are far from the origin, but what enters its equations are differences of neighbours; a
+    disturbance of the size of the numbers themselves would tear every link.
+    """
+    random = np.random.default_rng(seed)
+    distance = np.array(DISTANCES)
+    samples = {
+        "t": np.full((1, len(distance)), t),
+        "h": np.array([h]),
+        "parameter": np.asarray(parameters, dtype=np.float64),
+    }
+    for kind, vector, lengths in (("state", np.asarray(state), [functions.n_state]), ("x", x, functions.blocks)):
+        parts = np.split(np.asarray(vector, dtype=np.float64), np.cumsum(lengths)[:-1])
+        noise = [_local_size(part) * random.standard_normal((len(part), len(distance))) for part in parts]
+        samples[kind] = np.asarray(vector)[:, None] + distance * np.concatenate(noise)
+    return samples
+
+
+def _local_size(part: np.ndarray) -> float:
+    """By how much numbers differ from others nearby; their size where they do not."""
+    differences = [np.sqrt(np.mean((part[lag:] - part[:-lag]) ** 2)) for lag in range(1, min(17, len(part)))]
+    whole = np.max(np.abs(part), initial=0.0) or 1.0
+    return min([size for size in differences if size > 1e-6 * whole], default=whole)

@@ -39,6 +39,8 @@ class Pattern:
 
     def holds(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         places = rows * self._size + columns
+        if not len(self._places):
+            return np.zeros(len(places), bool)
         where = np.searchsorted(self._places, places)
         return (where < len(self._places)) & (self._places[np.minimum(where, len(self._places) - 1)] == places)
 
@@ -52,7 +54,7 @@ class Pattern:
 
 @dataclass
 class Substituted:
-    """Rounds of pairs (equation, unknown), the unknowns written by those that are left, and multipliers to be watched."""
+    """Rounds of pairs (equation, unknown), the unknowns written by those left, and multipliers to be watched."""
 
     rounds: list[tuple[np.ndarray, np.ndarray]]
     rewrite: Rewriting

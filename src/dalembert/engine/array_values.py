@@ -18,7 +18,7 @@ class ArrayEvaluator:
         place[needed] = np.arange(len(needed))
         codes = program.code[needed]
         constants, inputs = needed[codes == CONST], needed[codes == INPUT]
-        self._size, self._outputs = len(needed), place[outputs]
+        self.size, self._outputs = len(needed), place[outputs]
         self._constants = place[constants], program.numbers[constants]
         kinds, indices = program.first[inputs], program.second[inputs]
         self._inputs = [
@@ -37,7 +37,7 @@ class ArrayEvaluator:
         tables = {kind: np.asarray(inputs[kind], dtype=np.float64) for kind, _, _ in self._inputs}
         samples = {table.shape[1] for table in tables.values() if table.ndim > 1} or {1}
         (count,) = samples - {1} or {1}
-        values = np.empty((self._size, count))
+        values = np.empty((self.size, count))
         where, numbers = self._constants
         values[where] = numbers[:, None]
         for kind, where, indices in self._inputs:

@@ -35,19 +35,48 @@ def block_triangular(
 
 
 def matched_rows(counts: np.ndarray, indices: np.ndarray, rows: list[int], columns: list[int], names) -> np.ndarray:
-    """For every equation an unknown of its own (a place in `columns`); `indices` lists those in it, row by row."""
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    graph = sparse.csr_matrix((np.ones(len(indices)), indices, pointers), shape=(len(rows), len(columns)))
-    match = csgraph.maximum_bipartite_matching(graph, perm_type="column")
-    if np.any(match < 0):
-        equation = int(np.flatnonzero(match < 0)[0])
-        owned = set(match.tolist())
-        spare = [names[0][columns[k]] for k in range(len(columns)) if k not in owned]
-        raise ModelError(
-            f"structurally singular: the equation {names[1][rows[equation]]!r} determines no unknown of its own; "
-            f"unknowns left over: {', '.join(spare[:3])}."
-        )
-    return match
+    """For every equation an unknown of its own (a place in `columns`); `indices` lists those in it, row by row.
+
+    Greedy, the rarest unknowns first, then augmenting paths found in breadth. (The matching of scipy takes exponential
+    time on the matrices of collocation methods.)
+    """
+    held = [part.tolist() for part in np.split(indices, np.cumsum(counts)[:-1])]
+    rarity = np.bincount(indices, minlength=len(columns)).tolist()
+    owner, match = [-1] * len(columns), [-1] * len(rows)
+    for row in np.argsort(counts, kind="stable").tolist():
+        free = [k for k in held[row] if owner[k] < 0]
+        if free:
+            match[row] = min(free, key=rarity.__getitem__)
+            owner[match[row]] = row
+    for row in range(len(rows)):
+        if match[row] < 0 and not _augmented(row, held, owner, match):
+            spare = [names[0][columns[k]] for k in range(len(columns)) if owner[k] < 0]
+            raise ModelError(
+                f"structurally singular: the equation {names[1][rows[row]]!r} determines no unknown of its own; "
+                f"unknowns left over: {', '.join(spare[:3])}."
+            )
+    return np.array(match, dtype=np.int64)
+
+
+def _augmented(first: int, held: list[list[int]], owner: list[int], match: list[int]) -> bool:
+    """Give `first` an unknown by moving others to other unknowns of theirs."""
+    reached_from: dict[int, int] = {}  # unknown -> the equation that would take it
+    waiting = [first]
+    for row in waiting:
+        for k in held[row]:
+            if k in reached_from:
+                continue
+            reached_from[k] = row
+            if owner[k] >= 0:
+                waiting.append(owner[k])
+                continue
+            while True:
+                taker = reached_from[k]
+                owner[k] = taker
+                match[taker], k = k, match[taker]
+                if taker == first:
+                    return True
+    return False
 
 
 def _topological(needs: sparse.csr_matrix, count: int) -> list[int]:

@@ -22,7 +22,6 @@ from .array_values import ArrayEvaluator
 from .program import Program, Values
 from .trace import trace_with_entries, trace_with_jacobian
 
-
 #: Arguments with more numbers than this are traced in arrays.
 IN_ARRAYS_FROM = 200
 

@@ -64,9 +64,10 @@ def lanes() -> int:
     return 4 if features.get("avx") else 2
 
 
-def compile_text(text: str, effort: int) -> tuple[NativeCode, bool]:
-    """Machine code for a module, and whether it came from the cache."""
-    key = hashlib.sha256(f"{_identity()}\n{effort}\n{text}".encode()).hexdigest()
+def compile_text(text: str, effort: int, *, vectorised: bool = False) -> tuple[NativeCode, bool]:
+    """Machine code for a module, and whether it came from the cache. Code that is written in vectors and loops from
+    the start wants only a few passes; the usual ones spend a second on its loops and find nothing."""
+    key = hashlib.sha256(f"{_identity()}\n{effort} {vectorised}\n{text}".encode()).hexdigest()
     cached = _read(key)
     if cached is not None:
         return NativeCode(cached), True
@@ -78,7 +79,14 @@ def compile_text(text: str, effort: int) -> tuple[NativeCode, bool]:
     options.loop_vectorization = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if vectorised:
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module.get_function("run"), builder)
+    else:
+        builder.getModulePassManager().run(module, builder)
     code = machine.emit_object(module)
     _write(key, code)
     return NativeCode(code), False

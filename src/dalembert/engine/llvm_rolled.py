@@ -17,7 +17,7 @@ from .contract import HISTORY
 from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_loop import POINTERS, StepLoop, added
-from .rolled_schedule import Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered
+from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered
 
 #: numbers so many places apart are picked from whole vectors, others are read one by one
 LARGEST_SHUFFLE = 4
@@ -36,9 +36,24 @@ class RolledEmitter(StepLoop):
         self._labels = 0
         self._plan()
 
+    @property
+    def lonely(self) -> int:
+        """How many expressions belong to no loop in vectors."""
+        stages = [
+            self._run,
+            self._step,
+            self._guess,
+            *[body for body, *_ in self._iterations],
+            *self._settled,
+            self._end,
+        ]
+        return sum(loop.count for loops in stages for loop in loops if loop.count < self._width)
+
     def work(self, dtype) -> np.ndarray:
         """The working memory, with the constants in it."""
-        memory = np.zeros(self.memory.size + LARGEST_SHUFFLE * self._width, dtype=dtype)
+        memory = np.zeros(self.memory.size + LARGEST_SHUFFLE * self._width + CACHE_LINE, dtype=dtype)
+        misplaced = memory.ctypes.data // memory.itemsize % CACHE_LINE
+        memory = memory[-misplaced % CACHE_LINE :]
         for node, place in self.memory.constants.items():
             memory[place] = self.step.program.numbers[node]
         return memory

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .array_elimination import TooIrregular
 from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
@@ -27,6 +28,10 @@ CHUNK_OPERATIONS = 200_000_000
 QUICK_COMPILATION = 6_000
 #: Unknowns of the method from which on the step is rolled into loops.
 ROLLED_FROM = 300
+#: Operations that belong to no loop from which on rolling a step up is not worth while.
+MOST_LONELY = 6_000
+#: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
+OPERATIONS_AT_ONCE = 4
 
 
 #: what is tried after a failed step, in this order, by the name under which it is reported
@@ -62,8 +67,10 @@ class CompiledLoops:
 
     def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool) -> None:
         emitter = RolledEmitter(step, arithmetic, compensated, lanes())
-        self.operations = step.statistics["operations_per_step"]
-        self._code, self.from_cache = compile_text(emitter.text(), effort=2)
+        if emitter.lonely > MOST_LONELY:
+            raise TooIrregular
+        self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
+        self._code, self.from_cache = compile_text(emitter.text(), effort=2, vectorised=True)
         self._work = emitter.work(np.longdouble if arithmetic.extended else np.float64)
         self._places = emitter.places()
         pointer = ctypes.c_void_p
@@ -127,12 +134,15 @@ class NativeRun:
         state = np.asarray(state, dtype=np.float64)
         self.step: StepProgram | ArrayStep
         self._compiled: Compiled | CompiledLoops
-        if self.functions.size < ROLLED_FROM:
-            self.step = build_step_program(self.functions, state, float(t), h, parameters, seed)
-            self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
-        else:
-            self.step = build_array_step(self.functions, state, float(t), h, parameters, seed)
+        where = (self.functions, state, float(t), h, parameters, seed)
+        try:
+            if self.functions.size < ROLLED_FROM:
+                raise TooIrregular
+            self.step = build_array_step(*where)
             self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated)
+        except TooIrregular:
+            self.step = build_step_program(*where)
+            self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
         self.scaling = NewtonScaling(self.step)
         self._table = extrapolation_weights().astype(self._dtype)
 

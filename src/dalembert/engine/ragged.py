@@ -1,8 +1,33 @@
-"""Rows of different lengths, in flat arrays."""
+"""Arrays that grow, and rows of different lengths in flat arrays."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+
+class Column:
+    """A growing numpy array."""
+
+    def __init__(self, dtype) -> None:
+        self._all: np.ndarray = np.zeros(1024, dtype)
+        self.length = 0
+
+    def extend(self, values, count: int) -> None:
+        end = self.length + count
+        if end > len(self._all):
+            room = np.zeros(max(end - len(self._all), len(self._all)), self._all.dtype)
+            self._all = np.concatenate([self._all, room])
+        self._all[self.length : end] = values
+        self.length = end
+
+    def __getitem__(self, index) -> Any:
+        return self._all[index]
+
+    @property
+    def filled(self) -> np.ndarray:
+        return self._all[: self.length]
 
 
 def spread(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

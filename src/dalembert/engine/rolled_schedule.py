@@ -21,10 +21,13 @@ from .ragged import distinct
 LARGEST_EXPRESSION = 64
 #: share of operations made together that must have users made together, to be computed inside them
 USUAL_SHARE = 0.8
+#: numbers in a line of the cache
+CACHE_LINE = 8
 #: a group may be cut into pieces of this many members on average; else places are kept in a table
 SHORTEST_PIECE = 8
 #: regularity is looked for among every second, third, ... member (components of vectors)
 PERIODS = (2, 3, 4, 5, 6, 8, 9, 10, 12)
+NEVER = 1 << 60
 _BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
 
 
@@ -80,11 +83,29 @@ class Memory:
     constants: dict[int, int] = field(default_factory=dict)
     tables: list[np.ndarray] = field(default_factory=list)
     table_size: int = 0
+    _free: dict[int, int] = field(default_factory=dict)  # start -> size
 
     def region(self, count: int) -> int:
-        """The place of `count` fresh numbers."""
+        """The place of `count` fresh numbers; longer ones begin where a line of the cache does."""
+        if count >= CACHE_LINE:
+            self.size = -(-self.size // CACHE_LINE) * CACHE_LINE
         self.size += count
         return self.size - count
+
+    def borrow(self, count: int) -> int:
+        """The place of `count` numbers that will be given back, so that the memory in use stays in the cache."""
+        fitting = [(size, start) for start, size in self._free.items() if count <= size]
+        if not fitting:
+            return self.region(count)
+        size, start = min(fitting)
+        del self._free[start]
+        used = -(-count // CACHE_LINE) * CACHE_LINE
+        if size > used:
+            self._free[start + used] = size - used
+        return start
+
+    def give_back(self, start: int, count: int) -> None:
+        self._free[start] = count
 
     def constant_places(self, nodes: np.ndarray) -> np.ndarray:
         """Places of constants that differ between members."""
@@ -119,10 +140,20 @@ class Stage:
         roots, levels, shapes, batches = roots[order], levels[order], shapes[order], batches[order]
         new = (np.diff(levels) != 0) | (np.diff(shapes) != 0) | (np.diff(batches) != 0)
         starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(roots)]])
+        last_use = np.where(stored, NEVER, self._last_uses(nodes, roots, levels))
         self.loops: list[Loop] = []
+        borrowed: list[tuple[int, int, int]] = []  # (last level of use, start, count)
         for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             if last > first:
-                self._add_group(roots[first:last], int(levels[first]))
+                level, until = int(levels[first]), int(last_use[roots[first:last]].max())
+                for old in [old for old in borrowed if old[0] < level]:
+                    borrowed.remove(old)
+                    memory.give_back(*old[1:])
+                target = self._add_group(roots[first:last], level, until < NEVER)
+                if until < NEVER:
+                    borrowed.append((until, target, last - first))
+        for old in borrowed:
+            memory.give_back(*old[1:])
         self.loops.sort(key=lambda loop: (loop.level, loop.count))
 
     # -- expressions --------------------------------------------------------------------------------------------
@@ -146,7 +177,7 @@ class Stage:
         size = np.zeros(len(program), np.int64)
         for layer, arguments in self._by_depth(nodes):
             inner = [np.where(a >= 0, fused[a] * size[a], 0) for a in arguments]
-            total = 1 + sum(inner)
+            total = 1 + np.sum(inner, axis=0)
             size[layer] = total
             large = total > LARGEST_EXPRESSION
             if large.any():
@@ -203,18 +234,34 @@ class Stage:
         found[list(level)] = list(level.values())
         return found[batch[nodes]]
 
+    def _last_uses(self, nodes: np.ndarray, roots: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """The level of the last loop that reads the value of an operation."""
+        program = self._program
+        read_at = np.zeros(len(program), np.int64)  # the level of the loop in which an operation is computed
+        read_at[roots] = levels
+        found = np.zeros(len(program), np.int64)
+        for layer, arguments in reversed(list(self._by_depth(nodes))):
+            for a in arguments:
+                there = (a >= 0) & self._inside[a]
+                inner = there & self._fused[a]
+                read_at[a[inner]] = read_at[layer[inner]]
+                np.maximum.at(found, a[there], read_at[layer[there]])
+        return found
+
     # -- loops --------------------------------------------------------------------------------------------------
 
-    def _add_group(self, group: np.ndarray, level: int) -> None:
+    def _add_group(self, group: np.ndarray, level: int, for_a_while: bool) -> int:
         leaves: list[np.ndarray] = []
         expression = self._expression(group, leaves)
-        target = self._memory.region(len(group)) + np.arange(len(group))
+        target = (self._memory.borrow if for_a_while else self._memory.region)(len(group))
+        targets = target + np.arange(len(group))
         truth = bool(_BOOLEAN[self._program.code[group[0]]])
-        loops, order = rolled(self._memory, expression, leaves, self._place, target, truth)
+        loops, order = rolled(self._memory, expression, leaves, self._place, targets, truth)
         for loop in loops:
             loop.level = level
         self.loops += loops
-        self._place[group[order]] = target
+        self._place[group[order]] = targets
+        return target
 
     def _expression(self, members: np.ndarray, leaves: list[np.ndarray]) -> Expression:
         program = self._program
@@ -239,8 +286,8 @@ def gathered(memory: Memory, nodes: np.ndarray, place: np.ndarray, target: int) 
 
 
 def rolled(
-    memory: Memory, expression: Expression, leaves: list[np.ndarray], place: np.ndarray, targets: np.ndarray, truth: bool,
-    *, fixed_targets: bool = False,
+    memory: Memory, expression: Expression, leaves: list[np.ndarray], place: np.ndarray, targets: np.ndarray,
+    truth: bool, *, fixed_targets: bool = False,
 ) -> tuple[list[Loop], np.ndarray]:  # fmt: skip
     """Loops for members with these leaves (an operation for every member), and the order in which members take the
     targets. Members come in an order that makes the strides last: as they are, or every second, third, ... one."""
@@ -287,9 +334,7 @@ def _stride(places: np.ndarray) -> int | None:
     return int(steps[0]) if np.all(steps == steps[0]) else None
 
 
-def _regular_order(
-    places: list[np.ndarray], targets: np.ndarray | None, count: int
-) -> tuple[np.ndarray, list[int]]:
+def _regular_order(places: list[np.ndarray], targets: np.ndarray | None, count: int) -> tuple[np.ndarray, list[int]]:
     """An order of the members, and where new pieces begin so that within a piece every operand has one stride; a
     single piece where that would take too many (places are tabled then)."""
     straight = np.arange(count)

@@ -5,6 +5,7 @@ Used for everything that is asked of a finished run (energy, constraint violatio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -12,12 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, UnsupportedByEngine
+from .array_elimination import TooIrregular, reduce_arrays
+from .array_program import ArrayProgram
+from .array_values import ArrayEvaluator
 from .elimination import reduce_step
+from .evaluate import IN_ARRAYS_FROM
+from .primitives import AnyProgram
 from .program import Evaluator, Program
-from .trace import trace, trace_with_jacobian
+from .step_program import by_name
+from .trace import trace, trace_with_entries, trace_with_jacobian
 
 #: rows walked at a time, so that memory stays small
 ROWS_AT_A_TIME = 20_000
+#: numbers that a walk of a large program may hold at a time
+NUMBERS_AT_A_TIME = 20_000_000
 #: multipliers of an elimination above this: its pivots do not suit all rows
 GROWTH_LIMIT = 1e6
 
@@ -36,7 +45,7 @@ class RowFunction:
         if shapes not in self._traced:
             program, inputs = _inputs(shapes)
             try:
-                self._traced[shapes] = Evaluator(program, trace(program, self._function, *inputs))
+                self._traced[shapes] = _evaluator(program, trace(program, self._function, *inputs))
             except UnsupportedByEngine:
                 self._traced[shapes] = None
         if self._traced[shapes] is None:
@@ -73,21 +82,29 @@ class RowSolver:
                 return _walk(solution, arrays)
         return self._by_jax(arrays)
 
-    def _eliminated(self, shapes, arrays) -> tuple[Evaluator, Evaluator] | None:
-        program, inputs = _inputs(shapes)
+    def _eliminated(self, shapes, arrays) -> tuple[RowEvaluator, RowEvaluator] | None:
         count = self._size(*(np.zeros(shape) for shape in shapes))
-        x = program.inputs("x", count)
-        residual, jacobian = trace_with_jacobian(program, self._residual, x, *inputs)
         chosen = np.linspace(0, len(arrays[0]) - 1, 6).astype(int)
-        samples: dict = {("x", j): np.zeros(6) for j in range(count)}
-        for k, array in enumerate(arrays):
-            flat = array[chosen].reshape(6, -1)
-            samples |= {(f"parameter{k}", j): flat[:, j] for j in range(flat.shape[1])}
+        samples = {_kind(k): array[chosen].reshape(6, -1).T for k, array in enumerate(arrays)}
+        samples["x"] = np.zeros((count, 6))
+        try:
+            return self._reduced(*_inputs(shapes), count, samples)
+        except TooIrregular:
+            return self._reduced(*_inputs(shapes, in_arrays=False), count, samples)
+
+    def _reduced(self, program: AnyProgram, inputs, count: int, samples) -> tuple[RowEvaluator, RowEvaluator] | None:
         names = tuple(str(j) for j in range(count))
-        reduced = reduce_step(program, x, residual, jacobian, samples, names, names)
+        x = program.inputs("x", count)
+        if isinstance(program, ArrayProgram):
+            residual, entries = trace_with_entries(program, self._residual, x, *inputs)
+            reduced = reduce_arrays(program, x, residual, entries, samples, names, names)
+        else:
+            residual, jacobian = trace_with_jacobian(program, self._residual, x, *inputs)
+            reduced = reduce_step(program, x, residual, jacobian, by_name(samples), names, names)
         if reduced.blocks:
             return None
-        return Evaluator(program, reduced.rewrite(x)), Evaluator(program, np.array(reduced.growth, dtype=np.int64))
+        growth = np.array(reduced.growth, dtype=np.int64)
+        return _evaluator(program, reduced.rewrite(x)), _evaluator(program, growth)
 
     def _by_jax(self, arrays) -> np.ndarray:
         if self._compiled is None:
@@ -102,25 +119,49 @@ class RowSolver:
         return np.asarray(self._compiled(*map(jnp.asarray, arrays)))
 
 
-def _inputs(shapes) -> tuple[Program, list[np.ndarray]]:
-    program = Program()
+RowEvaluator = Callable[[dict, int], np.ndarray]
+
+
+def _kind(k: int) -> str:
+    return f"parameter{k}"
+
+
+def _inputs(shapes, *, in_arrays: bool = True) -> tuple[AnyProgram, list[np.ndarray]]:
+    sizes = [math.prod(shape) for shape in shapes]
+    program = ArrayProgram() if in_arrays and sum(sizes) > IN_ARRAYS_FROM else Program()
     inputs = [
-        program.inputs(f"parameter{k}", int(np.prod(shape, dtype=int))).reshape(shape) for k, shape in enumerate(shapes)
+        program.inputs(_kind(k), size).reshape(shape) for k, (size, shape) in enumerate(zip(sizes, shapes, strict=True))
     ]
     return program, inputs
 
 
-def _walk(evaluator: Evaluator, arrays) -> np.ndarray:
-    total = len(arrays[0])
-    pieces = []
-    for first in range(0, total, ROWS_AT_A_TIME):
-        count = min(ROWS_AT_A_TIME, total - first)
-        inputs = {}
-        for k, array in enumerate(arrays):
-            same = array.strides[0] == 0  # one row for all, as np.broadcast_to makes it
-            rows = array[first : first + (1 if same else count)].reshape(1 if same else count, -1)
-            columns = rows[0].tolist() if same else [np.ascontiguousarray(rows[:, j]) for j in range(rows.shape[1])]
-            inputs |= {(f"parameter{k}", j): column for j, column in enumerate(columns)}
-        values = evaluator(inputs)
-        pieces.append(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count)).T)
-    return np.concatenate(pieces)
+def _evaluator(program: AnyProgram, outputs: np.ndarray) -> RowEvaluator:
+    """A function of {kind: rows or columns of inputs} and the number of rows; its result has one row an output."""
+    if isinstance(program, ArrayProgram):
+        in_arrays = ArrayEvaluator(program, outputs)
+        at_a_time = max(1, NUMBERS_AT_A_TIME // max(1, in_arrays.size))
+    else:
+        evaluate = Evaluator(program, outputs)
+        in_arrays, at_a_time = (lambda inputs: evaluate(by_name(inputs))), ROWS_AT_A_TIME
+
+    def rows(tables: dict, total: int) -> np.ndarray:
+        pieces = []
+        for first in range(0, total, at_a_time):
+            count = min(at_a_time, total - first)
+            inputs = {
+                kind: table if table.ndim == 1 else np.ascontiguousarray(table[:, first : first + count])
+                for kind, table in tables.items()
+            }
+            values = in_arrays(inputs)
+            pieces.append(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count)))
+        return np.concatenate(pieces, axis=1)
+
+    return rows
+
+
+def _walk(evaluator: RowEvaluator, arrays) -> np.ndarray:
+    tables = {}
+    for k, array in enumerate(arrays):
+        same = array.strides[0] == 0 or len(array) == 1  # one row for all, as np.broadcast_to makes it
+        tables[_kind(k)] = array[0].ravel() if same else array.reshape(len(array), -1).T
+    return evaluator(tables, len(arrays[0])).T

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from ..errors import InputError
 from .bead import BeadOnMovingWire, BeadOnRotatingHoop
+from .blades import ChaplyginSleigh, Skate
 from .central import HarmonicOscillator, Kepler
 from .chain import Chain, DoublePendulum
 from .linkage import FourBar, SliderCrank
+from .nonholonomic import AppellHamel, NonholonomicParticle
+from .particles import McLachlanPerlmutterParticles
 from .pendulum import DrivenPendulum, Pendulum, PolarPendulum
 from .ready import Ready, Start
+from .rolling import BallOnTurntable, RollingDisc
 from .spherical_pendulum import HamiltonianSphericalPendulum, SphericalPendulum
+from .wheels import MobileRobot, VerticalRollingDisc
 
 GALLERY: dict[str, type[Ready]] = {
     "pendulum": Pendulum,
@@ -28,6 +33,15 @@ GALLERY: dict[str, type[Ready]] = {
     "slider-crank": SliderCrank,
     "harmonic-oscillator": HarmonicOscillator,
     "kepler": Kepler,
+    "nonholonomic-particle": NonholonomicParticle,
+    "appell-hamel": AppellHamel,
+    "skate": Skate,
+    "chaplygin-sleigh": ChaplyginSleigh,
+    "vertical-rolling-disc": VerticalRollingDisc,
+    "mobile-robot": MobileRobot,
+    "mclachlan-perlmutter-particles": McLachlanPerlmutterParticles,
+    "ball-on-turntable": BallOnTurntable,
+    "rolling-disc": RollingDisc,
 }
 
 
@@ -41,20 +55,29 @@ def system_named(name: str) -> type[Ready]:
 
 __all__ = [
     "GALLERY",
+    "AppellHamel",
+    "BallOnTurntable",
     "BeadOnMovingWire",
     "BeadOnRotatingHoop",
     "Chain",
+    "ChaplyginSleigh",
     "DoublePendulum",
     "DrivenPendulum",
     "FourBar",
     "HamiltonianSphericalPendulum",
     "HarmonicOscillator",
     "Kepler",
+    "McLachlanPerlmutterParticles",
+    "MobileRobot",
+    "NonholonomicParticle",
     "Pendulum",
     "PolarPendulum",
     "Ready",
+    "RollingDisc",
+    "Skate",
     "SliderCrank",
     "SphericalPendulum",
     "Start",
+    "VerticalRollingDisc",
     "system_named",
 ]

@@ -27,7 +27,7 @@ class Ready(AbstractSystem):
         raise NotImplementedError
 
     def exact(self, t, q0=None, v0=None) -> State | None:
-        """The exact q, p, v, lam at the times t, time first, from (q0, v0) at t = 0; None if not known.
+        """The exact q, p, v, lam, psi at the times t, time first, from (q0, v0) at t = 0; None if not known.
 
         Without q0 and v0 the motion is that of `start()`. Computed with scipy: not traceable by JAX.
         """
@@ -42,7 +42,8 @@ def given_or_default(system: Ready, q0, v0):
     return q0, v0
 
 
-def exact_state(q, p, v, lam=None) -> State:
-    """The record of an exact motion, time first; without `lam` there are no constraints."""
+def exact_state(q, p, v, lam=None, psi=None) -> State:
+    """The record of an exact motion, time first; multipliers that are left out belong to no constraint."""
     empty = jnp.zeros((*q.shape[:-1], 0))
-    return State(jnp.asarray(q), jnp.asarray(p), jnp.asarray(v), empty if lam is None else jnp.asarray(lam), empty)
+    lam, psi = (empty if part is None else jnp.asarray(part) for part in (lam, psi))
+    return State(jnp.asarray(q), jnp.asarray(p), jnp.asarray(v), lam, psi)

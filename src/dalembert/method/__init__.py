@@ -4,8 +4,10 @@ from .base import Advance, Claims, Method, Step, Substep
 from .catalogue import CATALOGUE, method_named
 from .composition import Adjoint, Composition, Sequence
 from .composition_schemes import SCHEMES
+from .discrete_lagrangian import DiscreteLagrangian, discrete_lagrangian
 from .energy_momentum import EnergyMomentum
 from .galerkin import Galerkin
+from .galerkin_lagrangian import GalerkinLagrangian
 from .rattle import Rattle, Shake
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
@@ -20,8 +22,10 @@ __all__ = [
     "Advance",
     "Claims",
     "Composition",
+    "DiscreteLagrangian",
     "EnergyMomentum",
     "Galerkin",
+    "GalerkinLagrangian",
     "HolonomicPart",
     "McLachlanPerlmutter",
     "Method",
@@ -34,6 +38,7 @@ __all__ = [
     "Step",
     "Substep",
     "SymplecticEuler",
+    "discrete_lagrangian",
     "euler_spark",
     "gauss_spark",
     "lobatto_spark",

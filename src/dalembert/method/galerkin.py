@@ -26,7 +26,7 @@ where the raw momentum of the second line needs mu_1 of the following step, whic
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -37,6 +37,9 @@ from ..errors import InputError
 from .base import Claims, Method, Step
 from .polynomials import lagrange_basis
 from .tableau import RULES, basis_slopes, basis_values, exact_nodes, quadrature
+
+if TYPE_CHECKING:
+    from .galerkin_lagrangian import GalerkinLagrangian
 
 
 class GalerkinCoefficients(NamedTuple):
@@ -235,6 +238,12 @@ class Galerkin(Method):
         return galerkin_coefficients(
             self.degree, self.multiplier_degree, self.quadrature, self.nodes, self.constraint_quadrature
         )
+
+    def discrete_lagrangian(self, system, h, t=0.0) -> GalerkinLagrangian:
+        """L_d of one step from t to t + h: its value, derivatives, momenta, and L_d(q0, q1)."""
+        from .galerkin_lagrangian import GalerkinLagrangian
+
+        return GalerkinLagrangian(self, system, h, t)
 
     def guess(self, step: Step) -> Any:
         h, (_, p, v, lam, _) = step.h, step.start

@@ -13,7 +13,7 @@ from .measure import Measurement
 WIDEST = 1400  # pixels of a figure in the page
 _TYPES = {".png": "image/png", ".gif": "image/gif"}
 
-_CSS = """
+CSS = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1c2126; --soft: #5f6b73; --line: #dfe4e8;
   --band: #f5f7f9; --good: #00714f; --bad: #b3400a; --link: #005f94; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181c; --ink: #e6eaed; --soft: #9aa7b0;
@@ -92,7 +92,7 @@ def page(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>dalembert: what was kept</title>
-<style>{_CSS}</style>
+<style>{CSS}</style>
 </head>
 <body>
 <h1>What was kept</h1>
@@ -188,7 +188,7 @@ def _section(section: SystemSection) -> str:
     )
 
 
-def _light(path: pathlib.Path) -> bytes:
+def light_picture(path: pathlib.Path) -> bytes:
     """The file, a still picture with fewer pixels and colours: the page shall load on a telephone."""
     if path.suffix != ".png":
         return path.read_bytes()
@@ -203,7 +203,7 @@ def _light(path: pathlib.Path) -> bytes:
 
 
 def _figure(picture: Picture, kind: str = "") -> str:
-    data = base64.b64encode(_light(picture.path)).decode("ascii")
+    data = base64.b64encode(light_picture(picture.path)).decode("ascii")
     caption = html.escape(picture.caption)
     shown = f"<figcaption>{caption}</figcaption>" if caption else ""
     alternative = caption or html.escape(f"overview of {picture.path.stem}")

@@ -1,6 +1,8 @@
 """Time. The only loop over steps."""
 
+from .boundary_value import solve_boundary_value
 from .consistent import ConsistentStart, consistent, is_traced
+from .dense import inside_steps, repeated_steps
 from .ensemble import member
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
 from .simulate import Run, Status, integrate, status_of_code
@@ -16,10 +18,13 @@ __all__ = [
     "check_fit",
     "consistent",
     "flat_parameters",
+    "inside_steps",
     "integrate",
     "is_traced",
     "member",
     "multipliers",
     "observe",
+    "repeated_steps",
+    "solve_boundary_value",
     "status_of_code",
 ]

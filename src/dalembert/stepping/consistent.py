@@ -89,7 +89,9 @@ def is_traced(*trees) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
-def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str) -> Start:
+def prepare_start(
+    system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False
+) -> Start:
     """Checked starting values with both v and p and the first multiplier."""
     if redundant not in ("refuse", "allow"):
         raise InputError(f'redundant must be "refuse" or "allow", got {redundant!r}.')
@@ -103,7 +105,9 @@ def prepare_start(system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redu
     if is_traced(system, q, second):
         _check_freedom(system, layout)
         return _traced_start(system, q, second, second_name, t0, project, layout)
-    return _eager_start(system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout)
+    return _eager_start(
+        system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity
+    )
 
 
 def _check_freedom(system: AbstractSystem, layout: Layout) -> None:
@@ -140,7 +144,7 @@ def _vector(name: str, value):
 # -- numbers ---------------------------------------------------------------------------------------------------
 
 
-def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout) -> Start:
+def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool) -> Start:
     name = type(system).__name__
     n, m = layout.n, layout.m
     v, p = velocity_and_momentum(system, t, q, second, second_name)
@@ -154,7 +158,8 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
         q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, project)
     if layout.m or layout.k:
         check_velocity_rank(system, rows, t, q, v)
-        v, p = _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project)
+        if not any_velocity:
+            v, p = _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project)
     x = find_root(equation(system, "ideal acceleration", rows), np.zeros(2 * n + m + layout.k), t, q, v, p)
     if x is not None and system.provides("reaction"):
         x = find_root(equation(system, "acceleration", rows), x, t, q, v, p)

@@ -87,8 +87,12 @@ def integrate(
     engine: str = "auto",
     precision: str = "double",
     traced_check: bool = True,
+    any_velocity: bool = False,
 ) -> Run:
-    """Take the steps; see `dalembert.simulate` for the arguments."""
+    """Take the steps; see `dalembert.simulate` for the arguments.
+
+    `any_velocity` accepts a velocity off the constraints: states of a method that does not keep them go on from there.
+    """
     if not isinstance(method, Method):
         if isinstance(method, type) and issubclass(method, Method):
             raise InputError(
@@ -120,7 +124,7 @@ def integrate(
             system, method, ensemble.layout, None, times, ensemble.states, None, None,
             np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
         )  # fmt: skip
-    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant, any_velocity=any_velocity)
     if not is_traced(start.state, system):
         check_start(system, method, t0, start)
     functions = assemble(system, method, start.layout, start.rows)

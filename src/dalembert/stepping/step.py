@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 from ..engine import Phase, StepFunctions
 from ..errors import MethodDoesNotFit
 from ..formulation import mechanics_of
-from ..method import Method, Step
+from ..method import Advance, Method, Step
 from ..problem import AbstractSystem, State
 from .family import Family, for_family
 
@@ -91,7 +91,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     return StepFunctions(
         guess=lambda *a: flat(method.guess(step_at(*a))),
         residual=lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a))),
-        finish=lambda x, *a: flat(method.finish(unravel_x(x), step_at(*a))),
+        finish=lambda x, *a: flat(trusted(method.finish(unravel_x(x), step_at(*a)), step_at(*a))),
         unknowns=unknowns,
         equations=equations,
         blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
@@ -100,6 +100,35 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
     )
+
+
+#: Systems with more coordinates are not searched for wrong solutions: the maximum over all of them couples them all.
+WATCHED_COORDINATES = 60
+#: A jump of the multiplier by so many times its size is suspicious, an impulse so many times the momenta is wrong.
+JUMP, IMPULSE = 2.0, 4.0
+
+
+def trusted(end: Advance, step: Step) -> Advance:
+    """The end of a step, or NaN where it is a solution of the discrete equations but not the one meant.
+
+    The equations of a large step have several solutions: the circle of a pendulum meets the line of its reaction
+    twice. A wrong one is recognised by a displacement that differs from h (v0 + v1) / 2 by more than h (|v0| + |v1|)
+    while the multiplier jumps; or by an impulse of the reactions far beyond the momenta and the impulse of the forces,
+    |h G^T lam| > 4 (|p0| + |p1| + h |f|). A step so refused is taken again from other starting values, last by
+    continuation from small steps.
+    """
+    m, start, h = step.mechanics, step.start, jnp.abs(step.h)
+    if start.lam.shape[0] == 0 or start.q.shape[0] > WATCHED_COORDINATES:
+        return end
+
+    def size(x):
+        return jnp.max(jnp.abs(x))
+
+    away = size(end.dq - step.h / 2 * (start.v + end.v))
+    strayed = (away > h * (size(start.v) + size(end.v))) & (size(end.lam - start.lam) > JUMP * size(start.lam))
+    momenta = size(start.p) + size(start.p + end.dp) + h * size(m.rate(step.t, start.q, start.v, start.p))
+    pushed = h * size(m.constraint_force(step.t, start.q, end.lam)) > IMPULSE * momenta
+    return end._replace(dq=jnp.where(strayed | pushed, jnp.nan, end.dq))
 
 
 def _phases(family: Family, method: Method, layout: Layout, rows) -> tuple[Phase, ...]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ..errors import InputError, StepFailure
+from ..errors import InputError
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, OverdeterminedDAE, parameter_record, split_parameters
@@ -22,7 +22,6 @@ from ..stepping import (
     OBSERVABLES,
     Run,
     Status,
-    integrate,
     is_traced,
     member,
     multipliers,
@@ -30,87 +29,7 @@ from ..stepping import (
     status_of_code,
 )
 from .files import dataset_of, read, write
-
-
-def simulate(
-    system: AbstractSystem,
-    method: Method,
-    q0=None,
-    v0=None,
-    p0=None,
-    t: tuple[float, float] = (0.0, 1.0),
-    h: float = 0.01,
-    *,
-    save_every: int = 1,
-    on_failure: str = "raise",
-    progress: bool = False,
-    project: bool = False,
-    redundant: str = "refuse",
-    compensated: bool = True,
-    engine: str = "auto",
-    precision: str = "double",
-    y0=None,
-    z0=None,
-) -> Trajectory:
-    """Simulate `system` with `method` from (q0, v0) or (q0, p0) over t = (t0, t1) with the step size h.
-
-    Args:
-        system: a `System` or `HamiltonianSystem`; its float fields are parameters.
-        method: for example `Rattle()`.
-        q0: the position at t0, shape (n,).
-        v0: the velocity at t0; or give `p0`, the momentum.
-        p0: the momentum at t0, instead of `v0`.
-        t: the interval (t0, t1).
-        h: the step size; it must divide the interval.
-        save_every: keep every k-th state; memory does not grow with the others.
-        on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
-        progress: show a progress bar.
-        project: move inconsistent starting values onto the constraints instead of refusing them.
-        redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
-        compensated: add increments with compensated summation.
-        engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
-        precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
-        y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
-
-    Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
-    """
-    if on_failure not in ("raise", "return"):
-        raise InputError(f'on_failure must be "raise" or "return", got {on_failure!r}.')
-    for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
-        if value is not None and (y0 if other == "y0" else z0) is not None:
-            raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")
-    run = integrate(
-        system,
-        method,
-        q0 if y0 is None else y0,
-        v0,
-        p0=p0 if z0 is None else z0,
-        t=t,
-        h=h,
-        save_every=save_every,
-        progress=progress,
-        project=project,
-        redundant=redundant,
-        compensated=compensated,
-        engine=engine,
-        precision=precision,
-        traced_check=on_failure == "raise",
-    )
-    trajectory = Trajectory._from_run(run)
-    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
-        failed = np.flatnonzero(run.status)
-        raise StepFailure(
-            f"{len(failed)} of {len(run.status)} members of the batch failed, the first is member {failed[0]}: try a "
-            'smaller h, or pass on_failure="return" and look at run.status; the others are complete.',
-            trajectory,
-        )
-    if isinstance(run.status, Status) and run.status.code > 0 and on_failure == "raise":
-        raise StepFailure(
-            f"{run.status.message} Everything up to there is in the exception's .trajectory, "
-            'or is returned with on_failure="return".',
-            trajectory,
-        )
-    return trajectory
+from .interpolation import Interpolated, interpolate
 
 
 @jax.tree_util.register_pytree_node_class
@@ -133,8 +52,11 @@ class Trajectory:
     plot: ClassVar[Any]
     animate: ClassVar[Any]
 
-    def __init__(self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status) -> None:
-        self._arrays = arrays
+    def __init__(
+        self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,
+        method: Method | None = None,
+    ) -> None:  # fmt: skip
+        self._arrays, self._method = arrays, method
         self._parameters, self._structure = (None, None) if system is None else split_parameters(system)
         self._info = info
         self._status = status
@@ -159,18 +81,18 @@ class Trajectory:
             "system": type(run.system).__name__,
             "stats": run.stats | _versions(),
         }
-        return cls(arrays, run.system, info, run.status)
+        return cls(arrays, run.system, info, run.status, run.method)
 
     def tree_flatten(self):
         traced_status = not isinstance(self._status, Status)
         children = (self._arrays, self._parameters, self._status if traced_status else None)
-        return children, _Static(self._info, None if traced_status else self._status, self._structure)
+        return children, _Static(self._info, None if traced_status else self._status, self._structure, self._method)
 
     @classmethod
     def tree_unflatten(cls, static, children):
         run = cls.__new__(cls)
         run._arrays, run._parameters, status = children
-        run._structure, run._info = static.structure, static.info
+        run._structure, run._info, run._method = static.structure, static.info, static.method
         run._status = static.status if static.status is not None else status
         return run
 
@@ -180,6 +102,11 @@ class Trajectory:
     def system(self) -> AbstractSystem | None:
         """The system with its parameters; None for a run that was loaded from a file."""
         return None if self._structure is None else eqx.combine(self._parameters, self._structure)
+
+    @property
+    def method(self) -> Method | None:
+        """The method that took the steps; None for a run that was loaded from a file."""
+        return self._method
 
     @property
     def t(self):
@@ -308,6 +235,11 @@ class Trajectory:
             first += size
         return result
 
+    def interpolate(self, t) -> Interpolated:
+        """q, v and lam at times inside the run, from the method's own polynomials; one time or an array of them."""
+        check_single(self, "interpolate")
+        return interpolate(self, t)
+
     def _observe(self, name: str):
         """One of the named observables for all saved states, (N, ...)."""
         if name in self._arrays:
@@ -397,7 +329,7 @@ class Trajectory:
         status = status_of_code(
             code, round(float(arrays["t"][-1] - arrays["t"][0]) / self._info["h"]), float(arrays["t"][-1])
         )
-        return Trajectory(arrays, system, self._info, status)
+        return Trajectory(arrays, system, self._info, status, self._method)
 
 
 def check_single(run: Trajectory, verb: str) -> None:
@@ -419,10 +351,11 @@ def batch_error(run: Trajectory, advice: str) -> InputError:
 class _Static:
     """Description carried through JAX transformations as static data, equal only to itself."""
 
-    def __init__(self, info, status, structure) -> None:
+    def __init__(self, info, status, structure, method) -> None:
         self.info = info
         self.status = status
         self.structure = structure
+        self.method = method
 
 
 def load(path) -> Trajectory:

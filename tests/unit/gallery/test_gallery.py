@@ -1,5 +1,7 @@
 """Every system of the gallery: names, starting values, exact motions, parameters."""
 
+import re
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,18 +12,23 @@ import dalembert as da
 from dalembert.diagnostics import reference_solution
 from dalembert.gallery import (
     GALLERY,
+    AppellHamel,
     BeadOnMovingWire,
     BeadOnRotatingHoop,
     Chain,
+    ChaplyginSleigh,
     DoublePendulum,
     FourBar,
     HarmonicOscillator,
     Kepler,
+    MobileRobot,
     Pendulum,
     PolarPendulum,
     Ready,
+    Skate,
     SliderCrank,
     Start,
+    VerticalRollingDisc,
     system_named,
 )
 from dalembert.problem import prepared, split_parameters
@@ -30,7 +37,8 @@ NAMES = pytest.mark.parametrize("name", GALLERY)
 
 
 def kebab(name: str) -> str:
-    return "".join("-" + c.lower() if c.isupper() else c for c in name).lstrip("-")
+    """Words begin with a capital, but the Mc of a name is none."""
+    return re.sub(r"(?<!^)(?<!Mc)(?=[A-Z])", "-", name).lower()
 
 
 @NAMES
@@ -40,7 +48,7 @@ def test_is_found_by_the_kebab_case_of_its_class(name):
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(da.InputError, match=r"unknown system 'triple-pendulum'; expected one of: bead-on-.*pendulum"):
+    with pytest.raises(da.InputError, match=r"unknown system 'triple-pendulum'; expected one of: appell-.*pendulum"):
         system_named("triple-pendulum")
 
 
@@ -93,6 +101,10 @@ def on_circle(angle, rate, length=1.0):
     )
 
 
+def along_edge(angle, speed, rate):
+    return np.array([speed * np.cos(angle), speed * np.sin(angle), rate])
+
+
 MOTIONS = {
     "oscillation": (Pendulum(), *on_circle(1.0, 1.0)),
     "oscillation of another size": (Pendulum(2.0, 3.0, 1.5), *on_circle(-2.5, 0.7, 2.0)),
@@ -114,6 +126,35 @@ MOTIONS = {
     "oscillator": (HarmonicOscillator(2.0, 5.0), None, None),
     "ellipse": (Kepler(), None, None),
     "ellipse, clockwise": (Kepler(2.0, 3.0), np.array([0.3, -1.1]), np.array([-1.0, -0.4])),
+    "skate": (Skate(), None, None),
+    "skate, askew": (Skate(2.0, 0.7, 9.81, 0.4), np.array([0.3, -0.2, 0.8]), along_edge(0.8, 0.9, -1.3)),
+    "skate, straight": (Skate(2.0, 0.7, 9.81, 0.4), np.array([0.3, -0.2, 0.8]), along_edge(0.8, 0.9, 0.0)),
+    "sleigh": (ChaplyginSleigh(), None, None),
+    "sleigh, turning back": (
+        ChaplyginSleigh(2.0, 0.3, 0.5),
+        np.array([1.0, 2.0, -0.7]),
+        along_edge(-0.7, 0.8, -2.5),
+    ),
+    "sleigh, straight": (ChaplyginSleigh(), np.array([1.0, 2.0, -0.7]), along_edge(-0.7, -0.8, 0.0)),
+    "upright disc": (VerticalRollingDisc(), None, None),
+    "upright disc, straight": (
+        VerticalRollingDisc(0.5, 2.0, 0.3, 0.1),
+        np.array([0.1, 0.2, 0.3, 0.4]),
+        np.array([np.cos(0.4), np.sin(0.4), 2.0, 0.0]),
+    ),
+    "robot": (MobileRobot(), None, None),
+    "robot with fixed heading": (MobileRobot(spin=0.0), None, None),
+    "robot, wheels going round": (
+        MobileRobot(2.0, 0.5, 0.2, 0.6, 3.0),
+        np.array([1.0, -1.0, 0.5, 1.3]),
+        np.array([3.6 * np.cos(0.5), 3.6 * np.sin(0.5), -0.8, 6.0]),
+    ),
+    "Appell's machine": (AppellHamel(stiffness=0.0), None, None),
+    "Appell's machine, climbing": (
+        AppellHamel(1.5, 0.0, 2.0, 3.0),
+        np.array([0.1, 0.2, 0.3]),
+        np.array([1.8, -2.4, 4.5]),
+    ),
 }
 
 
@@ -125,7 +166,7 @@ def test_exact_motion_solves_the_equations(motion):
     times = np.linspace(0.0, 2.0, 9)
     exact = system.exact(times, q0, v0)
     reference = reference_solution(system, q0, v0, (0.0, 2.0), times=times)
-    for name in ("q", "v", "p", "lam"):
+    for name in ("q", "v", "p", "lam", "psi"):
         found, wanted = np.asarray(getattr(exact, name)), np.asarray(getattr(reference, name))
         assert found.shape == wanted.shape, name
         assert np.max(np.abs(found - wanted), initial=0.0) <= 1e-10 * max(1.0, np.max(np.abs(wanted), initial=0.0)), (

@@ -1,0 +1,196 @@
+"""The discrete Lagrangian of a Galerkin variational integrator, as functions that JAX differentiates.
+
+With the control points q^0 .. q^s, q_d(t0 + x h) = sum_nu l_nu(x) q^nu, the quadrature (b_i, c_i) of the Lagrangian and
+(e_i, f_i) of the constraints::
+
+    L_d(q^0 .. q^s)            = h sum_i b_i L(t0 + c_i h, q_d(t0 + c_i h), q_d'(t0 + c_i h))
+    L_d^aug(q^0 .. q^s, lam)   = L_d - h sum_i e_i g(t0 + f_i h, q_d(t0 + f_i h)) . lam_i
+    F^- L_d = -D_0 L_d                              F^+ L_d = D_s L_d
+    L_d(q0, q1)                = ext L_d over the inner control points, subject to g = 0 at the inner nodes
+
+Forces are no part of it. Discrete Euler-Lagrange equations: F^+ of a step meets F^- of the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import lineax as lx
+import numpy as np
+import optimistix as optx
+
+from ..errors import InputError
+from ..formulation import Mechanics, mechanics_of
+from ..problem import AbstractSystem, System, prepared
+from .galerkin import Galerkin, constraint_node_count
+from .tableau import Quadrature, basis_values, exact_nodes, quadrature
+
+#: Newton steps for the inner control points.
+MAX_ITERATIONS = 30
+#: Newton steps that are differentiated: k of them carry derivatives of order 2^k - 1 exactly.
+DIFFERENTIATED_STEPS = 2
+
+
+class Extremal(NamedTuple):
+    """The control points (s + 1, n) and inner multipliers (inner nodes, m) of a step between two positions."""
+
+    nodes: Any
+    lam: Any
+
+
+class GalerkinLagrangian(eqx.Module):
+    """L_d of a `Galerkin` method on a system for one step from t to t + h; see the module for the equations."""
+
+    mechanics: Mechanics
+    t: Any
+    h: Any
+    method: Galerkin = eqx.field(static=True)
+
+    def __init__(self, method: Galerkin, system: AbstractSystem, h, t=0.0) -> None:
+        system = prepared(system)
+        if not isinstance(system, System):
+            raise InputError(
+                f"a discrete Lagrangian needs a Lagrangian; {type(system).__name__} is a {_kind(system)}. "
+                "Write it as a da.System with lagrangian(t, q, v)."
+            )
+        if system.provides("nonholonomic"):
+            raise InputError(
+                f"a discrete Lagrangian treats holonomic constraints; {type(system).__name__} has nonholonomic ones, "
+                "which do not follow from a variational principle. Use a da.Spark method for them."
+            )
+        self.mechanics, self.method = mechanics_of(system), method
+        self.t, self.h = jnp.asarray(t, jnp.float64), jnp.asarray(h, jnp.float64)
+
+    # -- the functions -----------------------------------------------------------------------------------------
+
+    def value(self, nodes) -> Any:
+        """L_d of the control points, shape (s + 1, n)."""
+        nodes, co = self._nodes(nodes), self.method.coefficients
+        system: Any = self.mechanics.system
+        T, Q, V = self.t + self.h * co.c, co.values @ nodes, co.slopes @ nodes / self.h
+        return self.h * (co.b @ jax.vmap(system.lagrangian)(T, Q, V))
+
+    def augmented(self, nodes, lam) -> Any:
+        """L_d with the constraints; lam holds a row for each of `constraint_nodes`, ends included."""
+        nodes = self._nodes(nodes)
+        rule = self._constraint_rule()
+        lam = jnp.asarray(lam, jnp.float64)
+        g = jax.vmap(self.mechanics.constraint)(self.t + self.h * rule.nodes, self._basis_of_g() @ nodes)
+        if lam.shape != g.shape:
+            raise InputError(
+                f"lam must hold the {g.shape[1]} multipliers of each of the {g.shape[0]} nodes of the constraints: "
+                f"expected the shape {g.shape}, got {lam.shape}."
+            )
+        return self.value(nodes) - self.h * jnp.sum(rule.weights[:, None] * g * lam)
+
+    @eqx.filter_jit
+    def derivatives(self, nodes, lam=None) -> Any:
+        """D_nu L_d (or of the augmented one), shape (s + 1, n)."""
+        nodes = self._nodes(nodes)
+        return jax.grad(self.value)(nodes) if lam is None else jax.grad(self.augmented)(nodes, lam)
+
+    def left_momentum(self, nodes, lam=None) -> Any:
+        """The discrete Legendre transform F^-: -D_0 L_d."""
+        return -self.derivatives(nodes, lam)[0]
+
+    def right_momentum(self, nodes, lam=None) -> Any:
+        """The discrete Legendre transform F^+: D_s L_d."""
+        return self.derivatives(nodes, lam)[-1]
+
+    def extremised(self, q0, q1) -> Any:
+        """L_d(q0, q1): the value at `extremal(q0, q1)`, differentiable in q0 and q1 (twice and more)."""
+        return self.value(self.extremal(q0, q1).nodes)
+
+    @eqx.filter_jit  # compiled once for all calls with the same shapes
+    def extremal(self, q0, q1) -> Extremal:
+        """Inner control points and multipliers from D_nu L_d^aug = 0, nu = 1..s-1, and g = 0 at the inner nodes."""
+        q0, q1 = jnp.asarray(q0, jnp.float64), jnp.asarray(q1, jnp.float64)
+        if q0.ndim != 1 or q0.shape != q1.shape:
+            raise InputError(f"q0 and q1 must both have the shape (n,), got {q0.shape} and {q1.shape}.")
+        s, co = self.method.degree, self.method.coefficients
+        m = jax.eval_shape(self.mechanics.constraint, self.t, q0).shape[0]
+        inner = len(co.inner_weights) if m else 0
+        control = quadrature("lobatto", s + 1).nodes[1:-1, None]
+        guess = jnp.concatenate([jnp.ravel(q0 + control * (q1 - q0)), jnp.zeros(inner * m)])
+
+        ends = jnp.stack([q0, q1])
+        if guess.shape[0] == 0:
+            return Extremal(ends, jnp.zeros((0, m)))
+        nodes, lam = self._unpacked(self._root(guess, ends, inner), ends, inner)
+        return Extremal(nodes, lam.reshape(inner, m) / self.h**2)
+
+    @property
+    def constraint_nodes(self) -> np.ndarray:
+        """The nodes f_i of the constraints in [0, 1], ends included."""
+        return self._constraint_rule().nodes
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _root(self, guess, ends, inner: int):
+        arrays, rest = eqx.partition(self, eqx.is_array)
+        frozen = eqx.combine(jax.lax.stop_gradient(arrays), rest)
+        solution = optx.root_find(
+            lambda x, ends: frozen._stationary(x, ends, inner),
+            optx.Newton(rtol=1e-10, atol=1e-10, norm=optx.max_norm, linear_solver=lx.LU(), cauchy_termination=True),
+            jax.lax.stop_gradient(guess), args=jax.lax.stop_gradient(ends), max_steps=MAX_ITERATIONS, throw=False,
+        )  # fmt: skip
+        x = jax.lax.stop_gradient(solution.value)
+        failed = (solution.result != optx.RESULTS.successful) | ~jnp.all(jnp.isfinite(x))
+        x = eqx.error_if(
+            x, failed,
+            "the discrete Lagrangian has no extremal between q0 and q1 that Newton finds from the straight line; "
+            "take a smaller h, or positions that are closer to each other.",
+        )  # fmt: skip
+        for _ in range(DIFFERENTIATED_STEPS):
+            slope = jax.jacfwd(lambda x: self._stationary(x, ends, inner))(x)
+            x = x - jnp.linalg.solve(slope, self._stationary(x, ends, inner))
+        return x
+
+    def _stationary(self, x, ends, inner: int):
+        """h D_nu L_d^aug at the inner control points, and g at the inner nodes; x holds both, with h^2 lam."""
+        co = self.method.coefficients
+        nodes, lam = self._unpacked(x, ends, inner)
+
+        def constraints(nodes):
+            times = self.t + self.h * co.inner_nodes[:inner]
+            return jax.vmap(self.mechanics.constraint)(times, co.inner_values[:inner] @ nodes)
+
+        def action(nodes):
+            value = self.value(nodes)
+            if not inner:
+                return value
+            return value - jnp.sum(co.inner_weights[:, None] * constraints(nodes) * lam) / self.h
+
+        slopes = self.h * jnp.ravel(jax.grad(action)(nodes)[1:-1])
+        return jnp.concatenate([slopes, jnp.ravel(constraints(nodes))]) if inner else slopes
+
+    def _unpacked(self, x, ends, inner: int):
+        count, n = self.method.degree - 1, ends.shape[1]
+        points = x[: count * n].reshape(count, n)
+        return jnp.concatenate([ends[:1], points, ends[1:]]), x[count * n :].reshape(inner, -1 if inner else 0)
+
+    def _nodes(self, nodes):
+        nodes = jnp.asarray(nodes, jnp.float64)
+        if nodes.ndim != 2 or nodes.shape[0] != self.method.degree + 1:
+            raise InputError(
+                f"nodes must hold the {self.method.degree + 1} control points of degree {self.method.degree}: expected "
+                f"the shape ({self.method.degree + 1}, n), got {nodes.shape}."
+            )
+        return nodes
+
+    def _count(self) -> int:
+        return constraint_node_count(self.method.constraint_quadrature, self.method.multiplier_degree)
+
+    def _constraint_rule(self) -> Quadrature:
+        return quadrature(self.method.constraint_quadrature, self._count())
+
+    def _basis_of_g(self) -> np.ndarray:
+        points = exact_nodes(self.method.constraint_quadrature, self._count())
+        return basis_values(exact_nodes("lobatto", self.method.degree + 1), points)
+
+
+def _kind(system) -> str:
+    return "HamiltonianSystem" if system.gives_velocity else type(system).__bases__[0].__name__

@@ -1,0 +1,114 @@
+"""What figures 4 and 5 share: errors and run times over step sizes, and the work that a given accuracy costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import dalembert as da
+
+from ...plots.style import PALETTE, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The shortest of so many further runs counts.
+REPEATS = 6
+#: Errors at the end below this are roundoff; at or above `LARGEST` the run is too coarse or has lost its way.
+FLOOR, LARGEST = 1e-11, 0.3
+#: Times at which the error is looked at.
+SAVED = 100
+
+
+@dataclass(frozen=True)
+class Costs:
+    """One row for every number of steps: the largest error of q, seconds, floating-point operations."""
+
+    steps: list[int]
+    errors: list[float]
+    seconds: list[float]
+    operations: list[float]
+
+
+def costs(system, method, q0, v0, end: float, counts, exact, repeats: int = REPEATS) -> Costs:
+    """Run with every number of steps; failed runs, lost ones and those at roundoff are left out.
+
+    The error is the largest one over `SAVED` times; `exact` gives q there. Numbers of steps are multiples of `SAVED`.
+    """
+
+    def run(count: int):
+        return da.simulate(
+            system, method, q0, v0, t=(0.0, end), h=end / count, save_every=count // SAVED, on_failure="return"
+        )
+
+    found = Costs([], [], [], [])
+    for count in counts:
+        first = run(count)
+        error = float(np.max(np.abs(np.asarray(first.q) - exact))) if first.status else np.nan
+        if FLOOR < error < LARGEST:
+            found.steps.append(count)
+            found.errors.append(error)
+            found.seconds.append(first.stats["wall_seconds"])
+            found.operations.append(_operations(first.stats))
+    for _ in range(repeats):  # round after round: what disturbs one of them shall not disturb all runs of a kind
+        for k, count in enumerate(found.steps):
+            found.seconds[k] = min(found.seconds[k], run(count).stats["wall_seconds"])
+    return found
+
+
+def _operations(stats: dict[str, Any]) -> float:
+    per_iteration, per_step = stats.get("operations_per_iteration"), stats.get("operations_per_step")
+    if per_iteration is None or per_step is None:
+        return float("nan")
+    return float(per_iteration * stats["newton_iterations"] + per_step * stats["steps"])
+
+
+def at_accuracy(found: Costs, accuracy: float, what: str = "operations") -> float:
+    """The cost of an accuracy, on lines between the runs in double logarithmic axes.
+
+    Beyond the finest run the line is extended; where even the coarsest run is more accurate, its cost is the answer.
+    """
+    x, y = np.log(found.errors)[::-1], np.log(getattr(found, what))[::-1]  # from the finest run to the coarsest
+    target = np.log(accuracy)
+    if target >= x[0] or len(x) < 2:
+        return float(np.exp(np.interp(target, x, y)))
+    slope = (y[1] - y[0]) / (x[1] - x[0])
+    return float(np.exp(y[0] + slope * (target - x[0])))
+
+
+def rows(named: dict[str, Costs]) -> dict[str, list]:
+    """All runs as one table."""
+    columns: dict[str, list] = {key: [] for key in ("method", "steps", "error of q", "seconds", "operations")}
+    for name, found in named.items():
+        columns["method"] += [name] * len(found.steps)
+        columns["steps"] += found.steps
+        columns["error of q"] += found.errors
+        columns["seconds"] += found.seconds
+        columns["operations"] += found.operations
+    return columns
+
+
+def draw_costs(table, styles: dict[str, tuple[int, str, str]]) -> Figure:
+    """Error against run time in double logarithmic axes; `styles` gives colour number, marker and line of each."""
+    from matplotlib.ticker import FuncFormatter
+
+    names, seconds, errors = (np.asarray(table[key]) for key in ("method", "seconds", "error of q"))
+    with style():
+        figure = new_figure(8.4, 4.8, ".")
+        axes = figure.add_subplot()
+        for name, (colour, marker, line) in styles.items():
+            mine = names == name
+            axes.plot(
+                1e3 * seconds[mine], errors[mine], marker=marker, linestyle=line, color=PALETTE[colour], label=name,
+                markersize=6, markerfacecolor="white" if line == "--" else None,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("run time [ms]")
+        axes.set_ylabel("largest error of $q$")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else ""))
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

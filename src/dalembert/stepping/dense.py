@@ -1,0 +1,112 @@
+"""The inside of steps that were taken before: their unknowns found again, their polynomials evaluated, row by row.
+
+One step from a saved state is solved once more, for all steps asked for at once (Newton over rows, from the method's
+guess); `Method.dense` then gives q and v at t + theta h.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..engine import OK, STATUS, RowFunction, RowNewton, choose_engine
+from ..errors import StepFailure
+from ..formulation import mechanics_of
+from ..method import Method, Step
+from ..method.polynomials import hermite
+from ..problem import AbstractSystem, State
+from .family import Family, flat_parameters, for_family
+from .step import Layout, assemble
+
+
+class InnerValues(NamedTuple):
+    """q and v inside steps, (N, n), and the multipliers of the inner nodes, (N, nodes, m)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    nodes: np.ndarray
+    inner_lam: np.ndarray
+
+
+def inside_steps(
+    system: AbstractSystem, method: Method, rows, t, h: float, start: State, end: State, step, theta
+) -> InnerValues:
+    """The polynomials of steps from `start` to `end`.
+
+    Args:
+        t: the times at which the steps begin, (steps,).
+        start, end: the states at both ends, (steps, ...) each.
+        step: in which of the steps each point lies, (N,).
+        theta: where in it, in [0, 1], (N,).
+    """
+    layout = Layout(start.q.shape[1], start.lam.shape[1], start.psi.shape[1])
+    if type(method).dense is Method.dense:  # the cubic needs both ends only, which are known
+        q, v = hermite(theta[:, None], h, start.q[step], start.v[step], (end.q - start.q)[step], end.v[step])
+        return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, layout.m)))
+    parameters = np.asarray(flat_parameters(system))
+    tools = _dense(Family(system), method, layout, rows)
+    vectors = np.concatenate([np.asarray(part, dtype=np.float64) for part in start], axis=1)
+    count = len(vectors)
+    sizes, many = np.broadcast_to(h, (count,)), np.broadcast_to(parameters, (count, len(parameters)))
+    roots = tools.newton(tools.guess(t, sizes, vectors, many), t, sizes, vectors, many)
+    if not np.all(roots.found):
+        first = int(np.flatnonzero(~roots.found)[0])
+        raise StepFailure(
+            f"the step from t = {t[first]:.6g} could not be solved again from the recorded state "
+            "(Newton did not converge). Interpolate at other times, or repeat the run with a smaller h."
+        )
+    flat = tools.values(roots.x[step], t[step], sizes[step], vectors[step], many[step], theta)
+    n, nodes = layout.n, tools.nodes
+    return InnerValues(
+        flat[:, :n], flat[:, n : 2 * n], nodes, flat[:, 2 * n :].reshape(len(flat), len(nodes), layout.m)
+    )
+
+
+class _Tools:
+    """The traced functions of one method on one family of systems."""
+
+    def __init__(self, family: Family, method: Method, layout: Layout, rows) -> None:
+        functions = assemble(family.at(np.zeros(family.size)), method, layout, rows)
+        self.nodes = np.zeros(0)  # filled when the values are traced
+        self.guess = RowFunction(functions.guess)
+        self.newton = RowNewton(functions.residual, functions.blocks)
+
+        def values(x, t, h, state, parameters, theta):
+            step = Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
+            unknowns = ravel_pytree(method.guess(step))[1](x)
+            q, v = method.dense(unknowns, step, theta)
+            self.nodes, lam = method.inner_multipliers(unknowns, step)
+            return jnp.concatenate([q, v, jnp.ravel(lam)])
+
+        self.values = RowFunction(values)
+
+
+@for_family(maxsize=64)
+def _dense(family: Family, method: Method, layout: Layout, rows) -> _Tools:
+    return _Tools(family, method, layout, rows)
+
+
+def repeated_steps(
+    system: AbstractSystem, method: Method, rows, t: float, h: float, start: State, steps: int
+) -> np.ndarray:
+    """The state vectors after 0, 1, ..., `steps` steps from a saved state, (steps + 1, n_state)."""
+    layout = Layout(len(start.q), len(start.lam), len(start.psi))
+    state = np.concatenate([np.asarray(part, dtype=np.float64) for part in start])
+    functions, parameters = assemble(system, method, layout, rows), np.asarray(flat_parameters(system))
+    runner = choose_engine(functions, state, t, h, parameters)
+    carry, saved = runner.first_carry(state), [state[None]]
+    taken = 0
+    while taken < steps:
+        todo = min(runner.chunk_steps, steps - taken)
+        chunk = runner.run(carry, t, h, todo, 1, parameters, todo)
+        carry, taken = chunk.carry, int(chunk.carry.step)
+        saved.append(chunk.saved)
+        if chunk.status != OK:
+            raise StepFailure(
+                f"the step from t = {t + taken * h:.6g} could not be repeated from the recorded state at t = {t:.6g}: "
+                f"{STATUS[chunk.status]}. Repeat the run with a smaller save_every."
+            )
+    return np.concatenate(saved)

@@ -1,0 +1,125 @@
+"""Dense output: a run at any time inside it, from the polynomials of its steps.
+
+The step that contains t is found again: from the state saved before it the steps up to it are repeated (none if every
+state was saved), and its equations are solved once more, for all requested times together. With theta = (t - t_k) / h::
+
+    Galerkin     q_d(theta), the polynomial of degree s of the variational principle, and its derivative
+    Spark        q_k + h sum_j (int_0^theta l_j) V_j, and sum_j l_j(theta) V_j
+    all others   the cubic Hermite polynomial through q and v of both ends, and its derivative
+
+v is the derivative of q: where the polynomial is the method's own it need not meet the recorded v at the ends. lam is
+the polynomial through `run.lam` at both ends of the step and the multipliers of the step's inner nodes (Galerkin),
+the straight line where a method has none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..problem import State
+from ..stepping import inside_steps, repeated_steps
+
+if TYPE_CHECKING:
+    from .record import Trajectory
+
+
+class Interpolated(NamedTuple):
+    """The run at the requested times: arrays with the shape of t, and coordinates or constraints along a last axis."""
+
+    t: Any
+    q: Any
+    v: Any
+    lam: Any
+
+
+def interpolate(run: Trajectory, t) -> Interpolated:
+    """See `Trajectory.interpolate`; `run` is a single run with numbers."""
+    if run.system is None or run.method is None:
+        raise InputError(
+            "interpolation needs the system and the method, which a loaded file does not hold. "
+            "Repeat the run with da.simulate, or take the recorded states run.t, run.q."
+        )
+    times = _times(run, t)
+    shape, flat = np.shape(times), np.ravel(times)
+    h, first = float(run._info["h"]), float(run.t[0])
+    if len(run.t) < 2:  # a run that failed in its first step
+        parts = (np.repeat(np.asarray(part), len(flat), axis=0) for part in (run.q, run.v, run.lam))
+        return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))
+    every = round(float(run.t[1] - run.t[0]) / h)
+    number = np.clip(np.floor((flat - first) / h), 0, every * (len(run.t) - 1) - 1).astype(np.int64)
+    steps, which = np.unique(number, return_inverse=True)
+    begins = first + h * steps
+    theta = np.clip((flat - begins[which]) / h, 0.0, 1.0)
+    start, end = _ends(run, steps, every, h)
+    rows = run._info["rows"]
+    inner = inside_steps(run.system, run.method, rows, begins, h, start, end, which, theta)
+    lam = _multipliers(
+        theta, _lam_at(run, begins, start)[which], _lam_at(run, begins + h, end)[which],
+        inner.nodes if rows is None else inner.nodes[:0], inner.inner_lam,
+    )  # fmt: skip
+    return Interpolated(times, *(part.reshape(*shape, -1) for part in (inner.q, inner.v, lam)))
+
+
+def _times(run: Trajectory, t) -> np.ndarray:
+    try:
+        times = np.asarray(t, dtype=np.float64)
+    except Exception as error:
+        raise InputError(f"interpolate expects a time or an array of times, got {t!r}.") from error
+    if not np.all(np.isfinite(times)):
+        raise InputError("interpolate expects finite times; some of those given are NaN or infinite.")
+    first, last = float(run.t[0]), float(run.t[-1])
+    slack = 1e-12 * max(abs(first), abs(last))
+    outside = times[(times < first - slack) | (times > last + slack)]
+    if outside.size:
+        raise InputError(
+            f"interpolate expects times inside the run, [{first:g}, {last:g}], got {outside.flat[0]:.17g}"
+            f"{f' and {outside.size - 1} more outside' if outside.size > 1 else ''}. Simulate a longer interval."
+        )
+    return times
+
+
+def _ends(run: Trajectory, steps: np.ndarray, every: int, h: float) -> tuple[State, State]:
+    """The states at the beginnings and the ends of steps, each (steps, ...)."""
+    saved = State(*(np.asarray(run._arrays[name], dtype=np.float64) for name in ("q", "p", "v", "raw_lam", "raw_psi")))
+    if every == 1:
+        return _rows(saved, steps), _rows(saved, steps + 1)
+    assert run.system is not None
+    assert run.method is not None
+    edges = np.cumsum([part.shape[1] for part in saved])[:-1]
+    starts, ends = [], []
+    for k in np.unique(steps // every):
+        here = steps[steps // every == k] - k * every
+        repeated = repeated_steps(
+            run.system, run.method, run._info["rows"], float(run.t[k]), h, State(*(part[k] for part in saved)),
+            int(here[-1]) + 1,
+        )  # fmt: skip
+        starts.append(repeated[here])
+        ends.append(repeated[here + 1])
+        if here[-1] == every - 1:  # the saved state itself, free of another run's roundoff
+            ends[-1][-1] = np.concatenate([part[k + 1] for part in saved])
+    first, last = (State(*np.split(np.concatenate(pieces), edges, axis=1)) for pieces in (starts, ends))
+    return first, last
+
+
+def _rows(state: State, index) -> State:
+    return State(*(part[index] for part in state))
+
+
+def _lam_at(run: Trajectory, t: np.ndarray, state: State):
+    """`lam`, as the record defines it, at other states of the same run."""
+    arrays = {"t": t, "q": state.q, "v": state.v, "p": state.p, "raw_lam": state.lam, "raw_psi": state.psi}
+    return np.asarray(type(run)(arrays, run.system, run._info, run.status, run.method).lam)
+
+
+def _multipliers(theta, before, after, nodes, inner) -> np.ndarray:
+    """The polynomial through the multipliers of both ends and of the inner nodes, (N, m)."""
+    places = np.concatenate([[0.0], nodes, [1.0]])
+    values = [before, *(inner[:, k] for k in range(len(nodes))), after]
+    total = np.zeros_like(before)
+    for k, value in enumerate(values):
+        others = np.delete(places, k)
+        total += np.prod((theta[:, None] - others) / (places[k] - others), axis=1)[:, None] * value
+    return total

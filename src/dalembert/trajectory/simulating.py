@@ -1,0 +1,92 @@
+"""`simulate`: one call from a system and a method to a `Trajectory`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError, StepFailure
+from ..method import Method
+from ..problem import AbstractSystem
+from ..stepping import Status, integrate, is_traced
+from .record import Trajectory
+
+
+def simulate(
+    system: AbstractSystem,
+    method: Method,
+    q0=None,
+    v0=None,
+    p0=None,
+    t: tuple[float, float] = (0.0, 1.0),
+    h: float = 0.01,
+    *,
+    save_every: int = 1,
+    on_failure: str = "raise",
+    progress: bool = False,
+    project: bool = False,
+    redundant: str = "refuse",
+    compensated: bool = True,
+    engine: str = "auto",
+    precision: str = "double",
+    y0=None,
+    z0=None,
+) -> Trajectory:
+    """Simulate `system` with `method` from (q0, v0) or (q0, p0) over t = (t0, t1) with the step size h.
+
+    Args:
+        system: a `System` or `HamiltonianSystem`; its float fields are parameters.
+        method: for example `Rattle()`.
+        q0: the position at t0, shape (n,).
+        v0: the velocity at t0; or give `p0`, the momentum.
+        p0: the momentum at t0, instead of `v0`.
+        t: the interval (t0, t1).
+        h: the step size; it must divide the interval.
+        save_every: keep every k-th state; memory does not grow with the others.
+        on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
+        progress: show a progress bar.
+        project: move inconsistent starting values onto the constraints instead of refusing them.
+        redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
+        compensated: add increments with compensated summation.
+        engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
+        precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
+        y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
+
+    Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
+    """
+    if on_failure not in ("raise", "return"):
+        raise InputError(f'on_failure must be "raise" or "return", got {on_failure!r}.')
+    for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
+        if value is not None and (y0 if other == "y0" else z0) is not None:
+            raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")
+    run = integrate(
+        system,
+        method,
+        q0 if y0 is None else y0,
+        v0,
+        p0=p0 if z0 is None else z0,
+        t=t,
+        h=h,
+        save_every=save_every,
+        progress=progress,
+        project=project,
+        redundant=redundant,
+        compensated=compensated,
+        engine=engine,
+        precision=precision,
+        traced_check=on_failure == "raise",
+    )
+    trajectory = Trajectory._from_run(run)
+    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
+        failed = np.flatnonzero(run.status)
+        raise StepFailure(
+            f"{len(failed)} of {len(run.status)} members of the batch failed, the first is member {failed[0]}: try a "
+            'smaller h, or pass on_failure="return" and look at run.status; the others are complete.',
+            trajectory,
+        )
+    if isinstance(run.status, Status) and run.status.code > 0 and on_failure == "raise":
+        raise StepFailure(
+            f"{run.status.message} Everything up to there is in the exception's .trajectory, "
+            'or is returned with on_failure="return".',
+            trajectory,
+        )
+    return trajectory
