@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run reproduce test test-long lint format docs bench clean
+.PHONY: help run demo test test-long lint format docs bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,11 +15,11 @@ $(INSTALLED): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	touch $@
 
-run: $(INSTALLED) ## Run the demonstration and write its report to report/
-	$(BIN)/dalembert demo --out report
-
-reproduce: $(INSTALLED) ## Compute the figures and tables of the papers again, into report/
+run: $(INSTALLED) ## Compute the figures and tables of the papers again and judge their claims, into report/
 	$(BIN)/dalembert reproduce --quick --output report
+
+demo: $(INSTALLED) ## Run the gallery and measure the claims of some methods, into report-demo/
+	$(BIN)/dalembert demo --out report-demo
 
 test: $(INSTALLED) ## Run the fast tests
 	$(BIN)/pytest -n 2 -q
@@ -43,5 +43,5 @@ bench: $(INSTALLED) ## Run the benchmarks
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove everything generated except the virtual environment
-	rm -rf report site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf report report-demo site build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

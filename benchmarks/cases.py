@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.gallery import Chain, DoublePendulum, Pendulum
+from dalembert.gallery import Chain, DoublePendulum, McLachlanPerlmutterParticles, Pendulum
+from dalembert.gallery.springs_and_bars import FourParticles
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ def cases() -> dict[str, Case]:
     single = (np.asarray(pendulum.q0), np.asarray(pendulum.v0), 0.01)
     two = (np.asarray(double.q0), np.asarray(double.v0), 0.01)
     ten = (*hanging_chain(10), 0.002)
+    particles, four = McLachlanPerlmutterParticles().start(), FourParticles().start()
+    coupled = (np.asarray(particles.q0), np.asarray(particles.v0), 0.05)
+    bars = (np.asarray(four.q0), np.asarray(four.v0), 0.01)
     return {
         "pendulum": Case("pendulum, RATTLE", Pendulum(), da.Rattle(), *single, 1_000_000, 20_000, "pendulum"),
         "two-links": Case(
@@ -55,4 +59,38 @@ def cases() -> dict[str, Case]:
             "ten-link spatial chain, RATTLE", Chain(links=10), da.Rattle(), *ten, 50_000, 1000, "chain", 10
         ),
         "shake": Case("pendulum, SHAKE", Pendulum(), da.Shake(), *single, 500_000, 20_000),
+        "pendulum-6": Case("pendulum, Galerkin s=3 (order 6)", Pendulum(), da.Galerkin(3), *single, 200_000, 2000),
+        "two-links-6": Case(
+            "two-link chain, Galerkin s=3 (order 6)", DoublePendulum(), da.Galerkin(3), *two, 50_000, 500
+        ),
+        "ten-links-4": Case(
+            "ten-link chain, Galerkin s=2 (order 4)", Chain(links=10), da.Galerkin(2), *ten, 10_000, 20
+        ),
+        "particles-6": Case(
+            "McLachlan-Perlmutter particles, Gauss s=3 (order 6)",
+            McLachlanPerlmutterParticles(),
+            da.gauss_spark(3),
+            *coupled,
+            50_000,
+            500,
+        ),
+        "particles-2": Case(
+            "the same, 2-stage Lobatto IIIA-B",
+            McLachlanPerlmutterParticles(),
+            da.lobatto_spark(2, "AB"),
+            *coupled,
+            500_000,
+            1000,
+        ),
+        "four-particles": Case(
+            "four particles, energy-momentum", FourParticles(), da.EnergyMomentum(), *bars, 50_000, 500
+        ),
+        "four-particles-level": Case(
+            "the same, hidden constraint kept",
+            FourParticles(),
+            da.EnergyMomentum(velocity_level=True),
+            *bars,
+            50_000,
+            200,
+        ),
     }

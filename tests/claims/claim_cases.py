@@ -191,7 +191,10 @@ def energy_run(case: Case):
 @functools.cache
 def there_and_back(case: Case):
     start = case.system.start()
-    return reversibility_defect(case.system, case.method, start.q0, start.v0, (0.0, 1.0), COARSE)
+    try:
+        return reversibility_defect(case.system, case.method, start.q0, start.v0, (0.0, 1.0), COARSE)
+    except da.InconsistentStart as error:
+        raise AssertionError(f"the way back cannot begin where the way there ended: {error}") from error
 
 
 # -- checks

@@ -56,7 +56,8 @@ def _native(functions: StepFunctions, compensated: bool, extended: bool, start: 
 
 @functools.lru_cache(maxsize=64)
 def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> PhasedRun:
-    return PhasedRun(functions, *start.value, compensated)
+    state, t0, h, parameters = start.value
+    return PhasedRun(functions, state, t0, h, parameters, compensated)
 
 
 @functools.lru_cache(maxsize=64)

@@ -121,8 +121,12 @@ def reduce_step(
     samples: dict,
     unknown_names: tuple[str, ...],
     equation_names: tuple[str, ...],
+    any_pivots: bool = False,
 ) -> Reduced:
-    """Run the four passes. `samples` maps every input to its sampled values; the first sample is the actual start."""
+    """Run the four passes. `any_pivots` solves linear blocks at once whatever their pivots; the caller watches them.
+
+    `samples` maps every input to its sampled values; the first sample is the actual start.
+    """
     n = len(x)
     names = (unknown_names, equation_names)
     check_structure(*_places(jacobian), n, names)
@@ -145,12 +149,17 @@ def reduce_step(
         system = [{j: matrix[i][j] for j in unknowns if j in matrix[i]} for i in equations]
         right_side = [right[i] for i in equations]
         linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
-        if linear:
-            right_side = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
         system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
-        right_side = substitute(program, right_side, solved)
         pivoting = Pivoting(values, scaling.rows[equations])
-        update, multipliers = solve_block(program, system, right_side, unknowns, pivoting)
+        if linear:  # at once, if no pivot can come close to zero; else by Newton, which corrects its own roundoff
+            constant = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
+            constant = substitute(program, constant, solved)
+            update, multipliers, safe = solve_block(program, system, constant, unknowns, pivoting)
+            linear = safe or any_pivots
+        if not linear:
+            update, multipliers, _ = solve_block(
+                program, system, substitute(program, right_side, solved), unknowns, pivoting
+            )
         if linear:
             solved.update({int(x[j]): program.neg(update[j]) for j in unknowns})
             growth += multipliers

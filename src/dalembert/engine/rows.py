@@ -100,7 +100,7 @@ class RowSolver:
             reduced = reduce_arrays(program, x, residual, entries, samples, names, names)
         else:
             residual, jacobian = trace_with_jacobian(program, self._residual, x, *inputs)
-            reduced = reduce_step(program, x, residual, jacobian, by_name(samples), names, names)
+            reduced = reduce_step(program, x, residual, jacobian, by_name(samples), names, names, any_pivots=True)
         if reduced.blocks:
             return None
         growth = np.array(reduced.growth, dtype=np.int64)

@@ -23,6 +23,12 @@ class Pivoting:
         size = np.abs(np.atleast_1d(np.asarray(self._values[node], dtype=np.float64))) * self._row_scale[row]
         return np.where(np.isfinite(size), size, 0.0)
 
+    def keeps_sign(self, node: int) -> bool:
+        """Whether an entry has one sign in all samples."""
+        value = np.atleast_1d(np.asarray(self._values[node], dtype=np.float64))
+        value = value[np.isfinite(value)]
+        return bool(value.size and (np.all(value > 0) or np.all(value < 0)))
+
     def quality(self, row: int, column: int, rows: list[dict[int, int]], holders: set[int]) -> float:
         """The smallest ratio, over the samples, of an entry to the largest of its column."""
         own = self.size(row, rows[row][column])
@@ -61,8 +67,9 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
 
 def solve_block(
     program: Program, rows: list[dict[int, int]], right: list[int], unknowns: list[int], pivoting: Pivoting
-) -> tuple[dict[int, int], list[int]]:
-    """Operations of the solution {unknown: operation}, and the multipliers whose size is to be watched."""
+) -> tuple[dict[int, int], list[int], bool]:
+    """Operations of the solution {unknown: operation}, the multipliers whose size is to be watched, and whether all
+    pivots that had a rival keep their sign over the samples: one that does not may come close to zero on the way."""
     rows, right = [dict(row) for row in rows], list(right)
     holders: dict[int, set[int]] = {j: set() for j in unknowns}
     for i, row in enumerate(rows):
@@ -73,6 +80,7 @@ def solve_block(
     heapq.heapify(queue)
     order: list[tuple[int, int, int]] = []
     multipliers: list[int] = []
+    safe = True
     while active:
         i, j = _choose(queue, active, rows, holders, pivoting)
         active.discard(i)
@@ -82,6 +90,7 @@ def solve_block(
         holders[j].discard(i)
         inverse = program.reciprocal(pivot)
         order.append((i, j, inverse))
+        safe = safe and (not holders[j] or pivoting.keeps_sign(pivot))
         for other in sorted(holders[j]):
             factor = program.mul(rows[other].pop(j), inverse)
             if program.number(factor) is None:
@@ -103,7 +112,7 @@ def solve_block(
         for k, node in rows[i].items():
             total = program.sub(total, program.mul(node, solution[k]))
         solution[j] = program.mul(inverse, total)
-    return solution, multipliers
+    return solution, multipliers, safe
 
 
 def _choose(queue, active, rows, holders, pivoting: Pivoting) -> tuple[int, int]:

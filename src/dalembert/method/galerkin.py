@@ -172,11 +172,12 @@ class Galerkin(Method):
             )
 
     def __repr__(self) -> str:
-        standard = Galerkin(self.degree)
+        standard = Galerkin(self.degree, quadrature=self.quadrature, constraint_quadrature=self.constraint_quadrature)
+        plain = Galerkin(self.degree)
         extra = [
             f"{key}={getattr(self, key)!r}"
             for key in ("multiplier_degree", "quadrature", "nodes", "constraint_quadrature", "project")
-            if getattr(self, key) != getattr(standard, key)
+            if getattr(self, key) != getattr(plain if key.endswith("quadrature") else standard, key)
         ]
         return f"Galerkin({', '.join([str(self.degree), *extra])})"
 
@@ -228,7 +229,7 @@ class Galerkin(Method):
         order = max(2, min(quadrature_order, 2 * w) - 2 * excess) if w > 1 else 2
         raw = max(2, w + 2 - w % 2 - 2 * excess), max(0, w + w % 2 - 2 * excess)
         if quadrature_order < 2 * s and quadrature_order < 2 * w:
-            raw = raw[0] - 2 * (w > 2), raw[1] - 2
+            raw = raw[0] - 2, raw[1] - 2
         return (order, *raw) if w > 1 else (2, 2, 2)
 
     # -- the discrete equations -----------------------------------------------------------------------------------
@@ -251,18 +252,19 @@ class Galerkin(Method):
         if not self.stiffly_accurate:
             return FreeUnknowns(first, p1=p, v1=v)
         if self.project:
-            return ProjectedUnknowns(first, p1=p, v1=v, nu=h * lam)
+            return ProjectedUnknowns(first, p1=p, v1=v, nu=h * self.coefficients.last_weight * lam)
         return RawUnknowns(first, p1=p, v1=v, ahead=self._guess_step(step, 1.0))
 
     def _guess_step(self, step: Step, number: float) -> HalfUnknowns:
         h, (_, p, v, lam, _), co = step.h, step.start, self.coefficients
         control = quadrature("lobatto", self.degree + 1).nodes[1:]
-        ends = co.first_weight + co.last_weight
+        # a projected momentum has taken the share of the last step already
+        share = co.first_weight if self.project else co.first_weight + co.last_weight
         return HalfUnknowns(
             d=h * control[:, None] * v,
             P=jnp.broadcast_to(p, (len(co.b), *p.shape)),
             Lam=jnp.broadcast_to(h**2 * lam, (len(co.inner_weights), *lam.shape)),
-            mu=(h**2 * ends * lam) if self.stiffly_accurate else jnp.zeros(0),
+            mu=(h**2 * share * lam) if self.stiffly_accurate else jnp.zeros(0),
         )
 
     def residual(self, x: Any, step: Step) -> dict[str, jax.Array]:
@@ -298,7 +300,7 @@ class Galerkin(Method):
         ends = co.first_weight + co.last_weight
         if isinstance(x, ProjectedUnknowns):
             dp = increment - m.constraint_force(t1, q1, x.nu)
-            return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.step.mu / (h**2 * ends))
+            return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.nu / (h * co.last_weight))
         if isinstance(x, RawUnknowns):
             dp = increment - self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
             return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.ahead.mu / (h**2 * ends))

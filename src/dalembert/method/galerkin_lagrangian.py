@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import lineax as lx
 import numpy as np
-import optimistix as optx
 
 from ..errors import InputError
 from ..formulation import Mechanics, mechanics_of
@@ -30,7 +28,10 @@ from .tableau import Quadrature, basis_values, exact_nodes, quadrature
 
 #: Newton steps for the inner control points.
 MAX_ITERATIONS = 30
-#: Newton steps that are differentiated: k of them carry derivatives of order 2^k - 1 exactly.
+#: An update below this is the last but those that follow for the derivatives.
+LAST_UPDATE = 1e-9
+#: Steps x - J^-1 F(x, ends) with J fixed at the solution, through which derivatives go: k of them carry those of x up
+#: to order k exactly.
 DIFFERENTIATED_STEPS = 2
 
 
@@ -100,8 +101,9 @@ class GalerkinLagrangian(eqx.Module):
         """The discrete Legendre transform F^+: D_s L_d."""
         return self.derivatives(nodes, lam)[-1]
 
+    @eqx.filter_jit
     def extremised(self, q0, q1) -> Any:
-        """L_d(q0, q1): the value at `extremal(q0, q1)`, differentiable in q0 and q1 (twice and more)."""
+        """L_d(q0, q1): the value at `extremal(q0, q1)`, differentiable twice by q0, q1 and parameters."""
         return self.value(self.extremal(q0, q1).nodes)
 
     @eqx.filter_jit  # compiled once for all calls with the same shapes
@@ -132,20 +134,28 @@ class GalerkinLagrangian(eqx.Module):
     def _root(self, guess, ends, inner: int):
         arrays, rest = eqx.partition(self, eqx.is_array)
         frozen = eqx.combine(jax.lax.stop_gradient(arrays), rest)
-        solution = optx.root_find(
-            lambda x, ends: frozen._stationary(x, ends, inner),
-            optx.Newton(rtol=1e-10, atol=1e-10, norm=optx.max_norm, linear_solver=lx.LU(), cauchy_termination=True),
-            jax.lax.stop_gradient(guess), args=jax.lax.stop_gradient(ends), max_steps=MAX_ITERATIONS, throw=False,
-        )  # fmt: skip
-        x = jax.lax.stop_gradient(solution.value)
-        failed = (solution.result != optx.RESULTS.successful) | ~jnp.all(jnp.isfinite(x))
+        fixed = jax.lax.stop_gradient(ends)
+
+        def newton(carry):
+            x, _, count = carry
+            slope = jax.jacfwd(lambda x: frozen._stationary(x, fixed, inner))(x)
+            update = jnp.linalg.solve(slope, frozen._stationary(x, fixed, inner))
+            return x - update, jnp.max(jnp.abs(update)), count + 1
+
+        def goes_on(carry):
+            x, update, count = carry
+            return (update > LAST_UPDATE * (1 + jnp.max(jnp.abs(x)))) & (count < MAX_ITERATIONS)
+
+        first = jax.lax.stop_gradient(guess), jnp.array(jnp.inf), jnp.array(0)
+        x, update, _ = jax.lax.stop_gradient(jax.lax.while_loop(goes_on, newton, first))
+        failed = ~(update <= LAST_UPDATE * (1 + jnp.max(jnp.abs(x))))
         x = eqx.error_if(
             x, failed,
             "the discrete Lagrangian has no extremal between q0 and q1 that Newton finds from the straight line; "
             "take a smaller h, or positions that are closer to each other.",
         )  # fmt: skip
+        slope = jax.lax.stop_gradient(jax.jacfwd(lambda x: frozen._stationary(x, fixed, inner))(x))
         for _ in range(DIFFERENTIATED_STEPS):
-            slope = jax.jacfwd(lambda x: self._stationary(x, ends, inner))(x)
             x = x - jnp.linalg.solve(slope, self._stationary(x, ends, inner))
         return x
 

@@ -36,7 +36,7 @@ class Quadrature(NamedTuple):
 
 def quadrature(rule: str, count: int) -> Quadrature:
     """The rule "gauss", "lobatto" or "radau" (Radau IIA) with `count` nodes."""
-    nodes, weights = _exact_rule(rule, count)
+    nodes, weights = _checked_rule(rule, count)
     order = {"gauss": 2 * count, "lobatto": 2 * count - 2, "radau": 2 * count - 1}[rule]
     return Quadrature(_rounded(nodes), _rounded(weights), order)
 
@@ -60,7 +60,16 @@ def basis_integrals(control: tuple, points: tuple) -> np.ndarray:
 
 def exact_nodes(rule: str, count: int) -> tuple:
     """The nodes with 40 digits, as the functions above take them."""
-    return _exact_rule(rule, count)[0]
+    return _checked_rule(rule, count)[0]
+
+
+def _checked_rule(rule: str, count: int) -> tuple[tuple, tuple]:
+    """Refused here and not behind the cache, to which 2.0 and True look like numbers of nodes."""
+    if rule not in RULES:
+        raise InputError(f"unknown quadrature {rule!r}; expected one of: {', '.join(RULES)}.")
+    if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < FEWEST[rule]:
+        raise InputError(f"the {rule} quadrature needs at least {FEWEST[rule]} nodes, got {count!r}.")
+    return _exact_rule(rule, int(count))
 
 
 # -- Runge-Kutta matrices --------------------------------------------------------------------------------------
@@ -115,12 +124,8 @@ def _exact_matrix(family: str, count: int) -> tuple:
 
 @functools.cache
 def _exact_rule(rule: str, count: int) -> tuple[tuple, tuple]:
-    if rule not in RULES:
-        raise InputError(f"unknown quadrature {rule!r}; expected one of: {', '.join(RULES)}.")
-    if not isinstance(count, int | np.integer) or count < FEWEST[rule]:
-        raise InputError(f"the {rule} quadrature needs at least {FEWEST[rule]} nodes, got {count!r}.")
     with mpmath.workdps(DIGITS):
-        nodes = _exact_nodes(rule, int(count))
+        nodes = _exact_nodes(rule, count)
         return nodes, tuple(_integrals(nodes, (mpmath.mpf(1),))[0])
 
 

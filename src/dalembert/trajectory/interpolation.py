@@ -45,6 +45,8 @@ def interpolate(run: Trajectory, t) -> Interpolated:
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
     h, first = float(run._info["h"]), float(run.t[0])
+    if not len(flat):
+        return Interpolated(times, *(np.zeros((*shape, part.shape[1])) for part in (run.q, run.v, run.lam)))
     if len(run.t) < 2:  # a run that failed in its first step
         parts = (np.repeat(np.asarray(part), len(flat), axis=0) for part in (run.q, run.v, run.lam))
         return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))

@@ -87,6 +87,7 @@ def test_shapes_follow_the_times():
     assert one.lam.shape == (1,)
     assert grid.q.shape == (2, 3, 2)
     assert grid.lam.shape == (2, 3, 1)
+    assert run.interpolate([]).q.shape == (0, 2)
     np.testing.assert_allclose(grid.q[1, 2], one.q, rtol=0, atol=1e-15)
 
 
