@@ -21,6 +21,8 @@ import numpy as np
 
 #: Difference quotients are computed as means of the derivative where |y - x| is below this, relative to |x| and |y|.
 CLOSE = 3e-4
+#: Below this relative distance the correction of the midpoint derivative, of third order, is less than roundoff.
+MERGED = 1e-5
 #: Nodes on [0, 1]: three are exact to roundoff for arguments that are close, eight serve the mean value derivative.
 _CLOSE_COUNT, _MEAN_COUNT = 3, 8
 
@@ -52,7 +54,7 @@ def midpoint(f: Callable, x, y):
     """Gonzalez' midpoint discrete derivative."""
     slope, change = jax.jacrev(f)((x + y) / 2), y - x
     length = change @ change
-    apart = length > 0
+    apart = length > (MERGED * jnp.maximum(jnp.max(jnp.abs(x)), jnp.max(jnp.abs(y)))) ** 2
     rest = (f(y) - f(x) - slope @ change) / jnp.where(apart, length, 1.0)
     return slope + jnp.where(apart, rest, 0.0)[..., None] * change
 

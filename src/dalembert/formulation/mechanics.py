@@ -125,8 +125,7 @@ class Mechanics(eqx.Module):
 
         x = newton(x, True)
         if self.system.provides("reaction"):
-            for _ in range(NEWTON_STEPS):
-                x = newton(x, False)
+            x = jax.lax.scan(lambda x, _: (newton(x, False), None), x, length=NEWTON_STEPS)[0]
         return unravel(x)
 
     def mass_residual(self, w, pi, t, q, v, p):

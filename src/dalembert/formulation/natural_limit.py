@@ -58,9 +58,10 @@ class NaturalLimit(OverdeterminedDAE):
 
 
 def _newton(function, x):
-    for _ in range(NEWTON_STEPS):
-        x = x - jnp.linalg.solve(jax.jacfwd(function)(x), function(x))
-    return x
+    def step(x, _):
+        return x - jnp.linalg.solve(jax.jacfwd(function)(x), function(x)), None
+
+    return jax.lax.scan(step, x, length=NEWTON_STEPS)[0]
 
 
 def natural_limit(system: AbstractSystem, alpha: float = 0.5) -> NaturalLimit:

@@ -113,7 +113,7 @@ class EnergyMomentum(Method):
         """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
         system = mechanics.system
         if not isinstance(system, HamiltonianSystem):
-            other = q + 0.1 + 0.01 * jnp.arange(q.shape[0])
+            other = q + jnp.linspace(0.1, 0.3, q.shape[0])
             mass = jax.jacfwd(lambda v, q: -mechanics.legendre(t, q, v, p), argnums=0)
             if not (
                 jnp.allclose(mass(v, q), mass(2 * v + 1, other))
