@@ -187,7 +187,8 @@ def gallery_pictures() -> None:
     for name, kind in GALLERY.items():
         system = kind()
         start = system.start()
-        run = da.simulate(system, da.Rattle(), start.q0, start.v0, t=(0.0, start.t_end), h=start.h)
+        method = da.gauss_spark(2) if system.provides("nonholonomic") else da.Rattle()
+        run = da.simulate(system, method, start.q0, start.v0, t=(0.0, start.t_end), h=start.h)
         path = PICTURES / f"gallery_{name}.png"
         plot_path(run, path).savefig(path, dpi=110, bbox_inches="tight")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import StepFunctions
 from ..errors import DalembertError, InconsistentStart, InputError, ModelError, RedundantConstraints
-from ..formulation import Mechanics, mechanics_of
+from ..formulation import Mechanics, mechanics_of, symmetries
 from ..method import CATALOGUE, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
 from ..stepping import Layout, assemble, check_fit, consistent
@@ -100,6 +100,7 @@ def _model_rows(system, mechanics: Mechanics, layout: Layout, t, q, v) -> list[s
         ("holonomic constraints", f"{layout.m}{', depending on time' if moves else ''}"),
         *([("nonholonomic constraints", str(layout.k))] if layout.k else []),
         *([("degrees of freedom", str(layout.n - layout.k))] if not layout.m else []),
+        ("symmetries", ", ".join(s.name for s in symmetries(system, q, v=v, t=t)) or "none found"),
         ("start", f"t = {t:g}, q = {show.vector(q)}, v = {show.vector(v)}"),
     ]
 

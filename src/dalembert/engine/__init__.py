@@ -1,7 +1,7 @@
 """From residual to code. Knows no mechanics."""
 
 from .choice import choose_engine
-from .contract import NOT_CONVERGED, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
+from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .row_jacobian import RowJacobian, RowNewton
@@ -10,6 +10,7 @@ from .xla import XlaRun, run_traced
 
 __all__ = [
     "NOT_CONVERGED",
+    "NOT_FINITE",
     "OK",
     "STATUS",
     "Carry",

@@ -16,7 +16,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from ..engine import NOT_CONVERGED, OK, STATUS, Chunk, choose_engine, run_traced
+from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Chunk, choose_engine, run_traced
 from ..errors import InputError, MethodDoesNotFit
 from ..formulation import mechanics_of
 from ..method import Method
@@ -265,6 +265,8 @@ def _run_eagerly(
         except KeyboardInterrupt:
             interrupted = True
     finished = time.perf_counter()
+    if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
+        status = _refused(functions, carry, t0, h, parameters)
     states = np.concatenate(saved)
     stats = {
         "engine": runner.name,
@@ -287,6 +289,19 @@ def _run_eagerly(
         h=h,
         stats=stats,
     )
+
+
+def _refused(functions, carry, t0: float, h: float, parameters) -> int:
+    """Where Newton ended but the step did not: at a solution that is not the one meant, or beyond the domain of the
+    equations. They are finite at the method's own guess in the first case."""
+    arguments = (
+        jnp.asarray(t0 + float(carry.step) * h),
+        jnp.asarray(h),
+        jnp.asarray(carry.state),
+        jnp.asarray(parameters),
+    )
+    residual = functions.residual(functions.guess(*arguments), *arguments)
+    return NOT_CONVERGED if bool(jnp.all(jnp.isfinite(residual))) else NOT_FINITE
 
 
 def _stride(save_every: int, chunk_steps: int) -> int:

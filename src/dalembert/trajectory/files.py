@@ -69,7 +69,8 @@ def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
         names = {in_file: name for name, in_file in _NAMES_IN_FILE.items()}
         arrays = {names.get(str(key), str(key)): np.asarray(x.values) for key, x in data.data_vars.items()}
         arrays["t"] = np.asarray(data["t"].values)
-        missing = set(_DIMENSIONS) - {"worst_iterations"} - set(arrays)
+        optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
+        missing = set(_DIMENSIONS) - optional - set(arrays)
         if missing or set(status) != {"code", "step", "time", "message"}:
             raise KeyError(", ".join(sorted(missing)))
         if info["rows"] is not None:

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import InputError
-from ..formulation import mechanics_of
+from ..formulation import mechanics_of, symmetries
 from ..method import Method
 from ..problem import AbstractSystem, OverdeterminedDAE, parameter_record, split_parameters
 from ..stepping import (
@@ -187,7 +187,8 @@ class Trajectory:
     @functools.cached_property
     def _multipliers(self) -> tuple[Any, Any]:
         """lam and psi: of the continuous equations, or the method's own."""
-        raw = self._arrays["raw_lam"], self._arrays["raw_psi"]
+        none = np.zeros((len(self.t), 0))  # files leave out what is empty
+        raw = self._arrays.get("raw_lam", none), self._arrays.get("raw_psi", none)
         if self._info["multiplier"] == "discrete" or not (raw[0].shape[-1] or raw[1].shape[-1]):
             return raw
         system, rows = self._require_system("multipliers"), self._info["rows"]
@@ -215,6 +216,16 @@ class Trajectory:
     def hidden(self):
         """max |g_q v + g_t| of the holonomic and |k| of the nonholonomic constraints."""
         return self._observe("hidden")[:, 0]
+
+    @functools.cached_property
+    def momenta(self) -> dict[str, Any]:
+        """The momenta that translations and rotations of the system conserve, found numerically (`da.symmetries`)."""
+        check_single(self, "ask")
+        system = self._require_system("momenta of symmetries")
+        if isinstance(system, OverdeterminedDAE):
+            return {}
+        found = symmetries(system, self.q[0], v=self.v[0], t=float(self.t[0]))
+        return {symmetry.name: np.asarray(symmetry.momentum(self.q, self.p)) for symmetry in found}
 
     @functools.cached_property
     def invariants(self) -> dict[str, Any]:

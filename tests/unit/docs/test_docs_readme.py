@@ -47,8 +47,8 @@ def test_number_of_exact_systems(readme):
     from dalembert.gallery import GALLERY
 
     exact = sum(kind().exact(0.0) is not None for kind in GALLERY.values())
-    assert exact == 6
-    assert "six of them with their exact motion" in readme
+    assert exact == 10
+    assert "ten of them with their exact motion" in readme
 
 
 def test_number_of_examples(readme, root):

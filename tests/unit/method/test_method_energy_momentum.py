@@ -81,7 +81,7 @@ def test_it_runs_backwards():
 
 @pytest.mark.parametrize("velocity_level", [False, True])
 def test_lattice_and_top(velocity_level):
-    for system in (Lattice(), HeavyTop()):
+    for system in (Lattice(cells=2), HeavyTop()):
         start = system.start()
         run = da.simulate(
             system, da.EnergyMomentum(velocity_level=velocity_level), start.q0, start.v0, t=(0.0, 2.0), h=0.02
@@ -121,7 +121,7 @@ class Coupled(da.HamiltonianSystem):
         return {"angular momentum": jnp.sum(jnp.cross(q.reshape(2, 3), p.reshape(2, 3)), axis=0)}
 
 
-@pytest.mark.parametrize("gradient", ["invariant", "gonzalez"])
+@pytest.mark.parametrize("gradient", [pytest.param("invariant", marks=pytest.mark.long), "gonzalez"])
 def test_a_hamiltonian_that_is_not_a_sum(gradient):
     start = da.consistent(Coupled(), [1.0, 0.2, 0.1, 0.4, 0.9, 0.3], p0=[0.3, -0.2, 0.5, 0.1, 0.4, -0.3])
     runs = []
