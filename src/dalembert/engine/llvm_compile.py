@@ -85,7 +85,7 @@ def compile_text(text: str, effort: int, *, vectorised: bool = False) -> tuple[N
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(module.get_function("run"), builder)
-    else:
+    elif effort > 1:
         builder.getModulePassManager().run(module, builder)
     code = machine.emit_object(module)
     _write(key, code)

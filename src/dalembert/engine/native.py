@@ -24,8 +24,9 @@ from .step_program import StepProgram, build_step_program
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
 CHUNK_OPERATIONS = 200_000_000
-#: Above this many operations LLVM does not optimise: for 60 links 0.3 s instead of 5 s, for steps 1.4 times as long.
-QUICK_COMPILATION = 6_000
+#: Above this many operations LLVM only allocates registers well, above the second number not even that: its time
+#: grows faster than the program. (10 000 operations: 3.4 s with all passes, 1.4 s with registers only, 0.3 s without.)
+QUICK_COMPILATION, QUICKER_COMPILATION = 6_000, 20_000
 #: Unknowns of the method from which on the step is rolled into loops.
 ROLLED_FROM = 300
 #: Operations that belong to no loop from which on rolling a step up is not worth while.
@@ -46,7 +47,7 @@ class Compiled:
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
         text = StepEmitter(step, arithmetic, compensated).text()
         self.operations = step.statistics["operations_per_step"]
-        effort = 2 if self.operations < QUICK_COMPILATION else 0
+        effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
         self._code, self.from_cache = compile_text(text, effort)
         pointer = ctypes.c_void_p
         self.function = self._code.function("run", *[pointer] * 13, ctypes.c_int64, ctypes.c_int64)
