@@ -19,7 +19,6 @@ from importlib.metadata import version
 
 from rich.console import Console
 
-from .accuracy import accuracy_table
 from .call_cost import call_cost_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
@@ -38,7 +37,6 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
     return {
         "engine": lambda: engine_tables(repeats, share),
         "longer": lambda: {"longer": longer_chains_table(repeats, share)},
-        "accuracy": lambda: {"accuracy": accuracy_table(repeats, share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},
         "calls": lambda: {"calls": call_cost_table(repeats)},

@@ -23,11 +23,11 @@ def _close_figures():
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_figure_is_saved(chain, tmp_path, figure):
-    path = tmp_path / "figure.png"
+    path, before = tmp_path / "figure.png", plt.get_fignums()
     figure(chain, path)
     assert path.read_bytes().startswith(PNG)
     assert [file.name for file in tmp_path.iterdir()] == ["figure.png"]
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == before
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def draw(result: Result):
         axes.set_xlabel("$x$")
         axes.set_ylabel("$y$")
         axes.set_zlabel("$z$")
-        axes.set_box_aspect(None, zoom=0.85)
+        axes.set_box_aspect(None, zoom=0.85)  # pyright: ignore[reportArgumentType]
     return figure
 
 
