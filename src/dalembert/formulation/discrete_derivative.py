@@ -37,7 +37,8 @@ _MEAN_NODES, _MEAN_WEIGHTS = _gauss(_MEAN_COUNT)
 
 
 def quotient(phi: Callable, x, y):
-    """(phi(y) - phi(x)) / (y - x), entry by entry, for a function that acts on each entry alone; smooth at y = x."""
+    """(phi(y) - phi(x)) / (y - x), smooth at y = x: entry by entry for a function that acts on each entry alone, or for
+    a function of one number with values of any shape."""
     difference = y - x
     close = jnp.abs(difference) <= CLOSE * jnp.maximum(jnp.abs(x), jnp.abs(y))
     one = jnp.ones_like(x)
@@ -77,17 +78,9 @@ def _increments(f: Callable, x, y):
         def along(s, k=k, point=point):
             return f(point.at[k].set(s))
 
-        columns.append(_single_quotient(along, x[k], y[k]))
+        columns.append(quotient(along, x[k], y[k]))
         point = point.at[k].set(y[k])
     return jnp.stack(columns, axis=-1)
-
-
-def _single_quotient(phi: Callable, a, b):
-    """(phi(b) - phi(a)) / (b - a) of a function of one number; smooth at b = a."""
-    close = jnp.abs(b - a) <= CLOSE * jnp.maximum(jnp.abs(a), jnp.abs(b))
-    slopes = (jax.jvp(phi, (a + s * (b - a),), (jnp.ones_like(a),))[1] for s in _CLOSE_NODES)
-    mean = sum(weight * slope for weight, slope in zip(_CLOSE_WEIGHTS, slopes, strict=True))
-    return jnp.where(close, mean, (phi(b) - phi(a)) / jnp.where(close, 1.0, b - a))
 
 
 def through(pi: Callable, phi: Callable, x, y):

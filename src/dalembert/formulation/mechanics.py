@@ -89,10 +89,12 @@ class Mechanics(eqx.Module):
 
     def reactions(self, t, q, v, p, lam, psi, *, ideal: bool = False) -> Any:
         """g_q^T lam + k_v^T psi - N, everything that is subtracted from the rate of the momentum; `ideal` drops N."""
-        total = self.constraint_force(t, q, lam) + self.nonholonomic.force(t, q, v, psi)
-        if ideal or not self.system.provides("reaction"):
-            return total
-        return total - self.system.reaction(t, q, v, psi if self.system.provides("nonholonomic") else lam)
+        if ideal:
+            return self.constraint_force(t, q, lam) + self.nonholonomic.force(t, q, v, psi)
+        total = self.constraint_force(t, q, lam) + self.velocity_constraint_force(t, q, v, psi)
+        if self.system.provides("reaction") and not self.system.provides("nonholonomic"):
+            return total - self.system.reaction(t, q, v, lam)
+        return total
 
     def acceleration_residual(self, x: Acceleration, t, q, v, p, *, ideal: bool = False):
         """Zero at the accelerations and multipliers of the continuous equations; linear in x where the constraints

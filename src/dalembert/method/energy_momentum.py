@@ -158,38 +158,47 @@ class EnergyMomentum(Method):
     def residual(self, x: EnergyMomentumUnknowns, step: Step) -> dict[str, jax.Array]:
         m, h, t1, (q0, p0, *_) = step.mechanics, step.h, step.t_end, step.start
         q1 = q0 + x.d
+        by_q, by_p, push = self._derivatives(x, step)
         equations = {
-            "position": self._velocity_equation(x, step),
-            "momentum": x.p1 - p0 - h * self._momentum_rate(x, step),
+            "position": self._velocity_equation(x, step, by_p),
+            "momentum": x.p1 - p0 - h * self._momentum_rate(x, step, by_q),
             "end: velocity": m.legendre(t1, q1, x.v1, x.p1),
             "end: position constraint": m.constraint(t1, q1),
         }
         if self.velocity_level:
-            equations["push"] = self._hidden_derivatives(x, step)[1]
+            equations["push"] = push
             equations["end: hidden constraint"] = m.hidden(t1, q1, x.v1)
         return equations
 
     def finish(self, x: EnergyMomentumUnknowns, step: Step):
-        return step.end(dq=x.d, dp=step.h * self._momentum_rate(x, step), v=x.v1, lam=x.lam)
+        by_q = self._derivatives(x, step)[0]
+        return step.end(dq=x.d, dp=step.h * self._momentum_rate(x, step, by_q), v=x.v1, lam=x.lam)
+
+    def _derivatives(self, x: EnergyMomentumUnknowns, step: Step):
+        """D_1 H + lam . D g + gam . D_1 g', D_2 H, and what is zero where u = gam . D_2 g'."""
+        by_q, by_p = self._hamiltonian_derivatives(x, step)
+        by_q = by_q + self._constraint_force(x, step)
+        if not self.velocity_level:
+            return by_q, by_p, None
+        hidden_by_q, push = self._hidden_derivatives(x, step)
+        return by_q + hidden_by_q, by_p, push
 
     def _mean_velocity(self, x: EnergyMomentumUnknowns, step: Step):
         """D_2 H = (q1 - q0) / h - u."""
         return x.d / step.h - x.u if self.velocity_level else x.d / step.h
 
-    def _velocity_equation(self, x: EnergyMomentumUnknowns, step: Step):
+    def _velocity_equation(self, x: EnergyMomentumUnknowns, step: Step, by_p):
         """Zero where q1 - q0 = h (D_2 H + u)."""
         m, (q0, p0, *_) = step.mechanics, step.start
         velocity = self._mean_velocity(x, step)
-        by_p = self._hamiltonian_derivatives(x, step)[1]
         if by_p is None:
             return m.legendre(step.t + step.h / 2, q0 + x.d / 2, velocity, (p0 + x.p1) / 2)
         return velocity - by_p
 
-    def _momentum_rate(self, x: EnergyMomentumUnknowns, step: Step):
+    def _momentum_rate(self, x: EnergyMomentumUnknowns, step: Step, by_q):
         """(p1 - p0) / h."""
-        force = step.mechanics.external_force(step.t + step.h / 2, step.start.q + x.d / 2, self._mean_velocity(x, step))
-        rate = force - self._hamiltonian_derivatives(x, step)[0] - self._constraint_force(x, step)
-        return rate - self._hidden_derivatives(x, step)[0] if self.velocity_level else rate
+        t, qz = step.t + step.h / 2, step.start.q + x.d / 2
+        return step.mechanics.external_force(t, qz, self._mean_velocity(x, step)) - by_q
 
     def _hamiltonian_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
         """D_1 H and D_2 H; None for the latter where it is the velocity of the mean momentum."""

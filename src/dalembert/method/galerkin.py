@@ -94,6 +94,19 @@ class HalfUnknowns(NamedTuple):
     mu: jax.Array  # h mu_0
 
 
+class Stages(NamedTuple):
+    """q_d at the nodes of the quadrature with the forces there, and at the inner nodes of the constraints with h^2
+    times the reactions."""
+
+    T: jax.Array
+    Q: jax.Array
+    V: jax.Array
+    forces: jax.Array
+    inner_times: jax.Array
+    inner_places: jax.Array
+    reactions: jax.Array
+
+
 class ProjectedUnknowns(NamedTuple):
     """A step with the momentum on the constraint manifold."""
 
@@ -248,14 +261,14 @@ class Galerkin(Method):
 
     def guess(self, step: Step) -> Any:
         h, (_, p, v, lam, _) = step.h, step.start
-        first = self._guess_step(step, 0.0)
+        first = self._guess_step(step)
         if not self.stiffly_accurate:
             return FreeUnknowns(first, p1=p, v1=v)
         if self.project:
             return ProjectedUnknowns(first, p1=p, v1=v, nu=h * self.coefficients.last_weight * lam)
-        return RawUnknowns(first, p1=p, v1=v, ahead=self._guess_step(step, 1.0))
+        return RawUnknowns(first, p1=p, v1=v, ahead=self._guess_step(step))
 
-    def _guess_step(self, step: Step, number: float) -> HalfUnknowns:
+    def _guess_step(self, step: Step) -> HalfUnknowns:
         h, (_, p, v, lam, _), co = step.h, step.start, self.coefficients
         control = quadrature("lobatto", self.degree + 1).nodes[1:]
         # a projected momentum has taken the share of the last step already
@@ -270,19 +283,18 @@ class Galerkin(Method):
     def residual(self, x: Any, step: Step) -> dict[str, jax.Array]:
         m, h, t1, (q0, p0, *_) = step.mechanics, step.h, step.t_end, step.start
         q1 = q0 + x.step.d[-1]
-        equations = self._half_step(m, step.t, h, q0, p0, x.step, "")
+        stages = self._stages(m, step.t, h, q0, x.step)
+        equations = self._half_step(m, step.t, h, q0, p0, x.step, stages, "")
         equations["end: velocity"] = m.legendre(t1, q1, x.v1, x.p1)
-        increment = self._increment(m, step.t, h, q0, x.step)
+        increment = self._increment(m, step.t, h, q0, x.step, stages)
         if isinstance(x, ProjectedUnknowns):
             equations["end: momentum"] = x.p1 - p0 - increment + m.constraint_force(t1, q1, x.nu)
             equations["end: hidden constraint"] = m.hidden(t1, q1, x.v1)
         elif isinstance(x, RawUnknowns):
-            equations["end: momentum"] = (
-                x.p1 - p0 - increment + self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
-            )
-            # the representative p~ of the momentum: x.p1 + share G^T mu
-            raw = x.p1 + self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
-            equations |= self._half_step(m, t1, h, q1, raw, x.ahead, "look-ahead, ")
+            own = self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
+            equations["end: momentum"] = x.p1 - p0 - increment + own
+            ahead = self._stages(m, t1, h, q1, x.ahead)  # from the representative p~ = p1 + share G^T mu
+            equations |= self._half_step(m, t1, h, q1, x.p1 + own, x.ahead, ahead, "look-ahead, ")
         else:
             equations["end: momentum"] = x.p1 - p0 - increment
         return equations
@@ -296,7 +308,7 @@ class Galerkin(Method):
     def finish(self, x: Any, step: Step):
         m, h, t1, q0, co = step.mechanics, step.h, step.t_end, step.start.q, self.coefficients
         q1 = q0 + x.step.d[-1]
-        increment = self._increment(m, step.t, h, q0, x.step)
+        increment = self._increment(m, step.t, h, q0, x.step, self._stages(m, step.t, h, q0, x.step))
         ends = co.first_weight + co.last_weight
         if isinstance(x, ProjectedUnknowns):
             dp = increment - m.constraint_force(t1, q1, x.nu)
@@ -316,42 +328,36 @@ class Galerkin(Method):
     def inner_multipliers(self, x: Any, step: Step):
         return self.coefficients.inner_nodes, x.step.Lam / step.h**2
 
-    def _stages(self, t0, h, q0, x: HalfUnknowns):
-        """T_i, Q_i, V_i at the nodes of the quadrature, and times and places of the inner constraints."""
+    def _stages(self, m, t0, h, q0, x: HalfUnknowns) -> Stages:
         co = self.coefficients
         T, Q, V = t0 + h * co.c, q0 + co.values[:, 1:] @ x.d, co.slopes[:, 1:] @ x.d / h
-        return T, Q, V, t0 + h * co.inner_nodes, q0 + co.inner_values[:, 1:] @ x.d
+        inner_times, inner_places = t0 + h * co.inner_nodes, q0 + co.inner_values[:, 1:] @ x.d
+        forces = jax.vmap(m.rate)(T, Q, V, x.P)
+        reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
+        return Stages(T, Q, V, forces, inner_times, inner_places, reactions)
 
-    def _half_step(self, m, t0, h, q0, p0, x: HalfUnknowns, label: str) -> dict[str, jax.Array]:
+    def _half_step(self, m, t0, h, q0, p0, x: HalfUnknowns, at: Stages, label: str) -> dict[str, jax.Array]:
         """The equations from (q0, p0) to q1."""
         co = self.coefficients
-        T, Q, V, inner_times, inner_places = self._stages(t0, h, q0, x)
-        forces = jax.vmap(m.rate)(T, Q, V, x.P)
-        D = (co.b[:, None] * co.values).T @ (h * forces) + (co.b[:, None] * co.slopes).T @ x.P
-        if len(co.inner_weights):
-            reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
-            D = D - (co.inner_weights[:, None] * co.inner_values).T @ reactions / h
+        D = (co.b[:, None] * co.values).T @ (h * at.forces) + (co.b[:, None] * co.slopes).T @ x.P
+        D = D - (co.inner_weights[:, None] * co.inner_values).T @ at.reactions / h
         first = p0 + D[0]
         if self.stiffly_accurate:
             first = first - m.constraint_force(t0, q0, x.mu) / h
         equations = {
             f"{label}start: momentum": first,
             f"{label}inner: momentum": D[1:-1],
-            f"{label}nodes: velocity": jax.vmap(m.legendre)(T, Q, V, x.P),
-            f"{label}inner: position constraint": jax.vmap(m.constraint)(inner_times, inner_places),
+            f"{label}nodes: velocity": jax.vmap(m.legendre)(at.T, at.Q, at.V, x.P),
+            f"{label}inner: position constraint": jax.vmap(m.constraint)(at.inner_times, at.inner_places),
         }
         if self.stiffly_accurate:
             equations[f"{label}end: position constraint"] = m.constraint(t0 + h, q0 + x.d[-1])
         return equations
 
-    def _increment(self, m, t0, h, q0, x: HalfUnknowns):
+    def _increment(self, m, t0, h, q0, x: HalfUnknowns, at: Stages):
         """p~ - p0: the sum over nu of all momentum equations, in which the P_i cancel (sum_nu l'_nu = 0)."""
         co = self.coefficients
-        T, Q, V, inner_times, inner_places = self._stages(t0, h, q0, x)
-        increment = h * (co.b @ jax.vmap(m.rate)(T, Q, V, x.P))
-        if len(co.inner_weights):
-            reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
-            increment = increment - co.inner_weights @ reactions / h
+        increment = h * (co.b @ at.forces) - co.inner_weights @ at.reactions / h
         if self.stiffly_accurate:
             increment = increment - m.constraint_force(t0, q0, x.mu) / h
         return increment

@@ -88,10 +88,14 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     def flat(tree):
         return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)] or [jnp.zeros(0)])
 
+    def finish(x, *arguments):
+        step = step_at(*arguments)
+        return flat(trusted(method.finish(unravel_x(x), step), step))
+
     return StepFunctions(
         guess=lambda *a: flat(method.guess(step_at(*a))),
         residual=lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a))),
-        finish=lambda x, *a: flat(trusted(method.finish(unravel_x(x), step_at(*a)), step_at(*a))),
+        finish=finish,
         unknowns=unknowns,
         equations=equations,
         blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
