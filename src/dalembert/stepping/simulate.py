@@ -93,21 +93,10 @@ def integrate(
 
     `any_velocity` accepts a velocity off the constraints: states of a method that does not keep them go on from there.
     """
-    if not isinstance(method, Method):
-        if isinstance(method, type) and issubclass(method, Method):
-            raise InputError(
-                f"expected a method, got the class {method.__name__}; create an instance: {method.__name__}()."
-            )
-        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
-    system = prepared(system)
-    check_fit(system, method)
+    system = checked(system, method, engine, precision)
     t0, t1 = _interval(t)
     steps, h = _steps(t0, t1, h)
-    save_every = _save_every(save_every, steps)
-    if engine not in ("auto", "native", "xla"):
-        raise InputError(f'engine must be "auto", "native" or "xla", got {engine!r}.')
-    if precision not in ("double", "extended"):
-        raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
+    save_every = checked_save_every(save_every, steps)
     extended = precision == "extended"
     members = None if is_traced(system, q0, v0, p0) else batch_size(system, q0, v0, p0)
     if members is not None:
@@ -160,6 +149,23 @@ def integrate(
     )
 
 
+def checked(system: AbstractSystem, method: Method, engine: str, precision: str) -> AbstractSystem:
+    """The system ready to run, after what can be refused before anything is computed."""
+    if not isinstance(method, Method):
+        if isinstance(method, type) and issubclass(method, Method):
+            raise InputError(
+                f"expected a method, got the class {method.__name__}; create an instance: {method.__name__}()."
+            )
+        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
+    system = prepared(system)
+    check_fit(system, method)
+    if engine not in ("auto", "native", "xla"):
+        raise InputError(f'engine must be "auto", "native" or "xla", got {engine!r}.')
+    if precision not in ("double", "extended"):
+        raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
+    return system
+
+
 def check_start(system: AbstractSystem, method: Method, t0: float, start: Start) -> None:
     """Refuse what the method finds unfit at the actual start."""
     state = start.state
@@ -202,7 +208,8 @@ def _steps(t0: float, t1: float, h) -> tuple[int, float]:
     return steps, span / steps
 
 
-def _save_every(save_every, steps: int) -> int:
+def checked_save_every(save_every, steps: int) -> int:
+    """`save_every`, if the end of the run is among the states that it keeps."""
     if not isinstance(save_every, int | np.integer) or isinstance(save_every, bool) or save_every < 1:
         raise InputError(f"save_every must be a positive integer, got {save_every!r}.")
     if steps % save_every:
@@ -250,7 +257,7 @@ def _run_eagerly(
     status, taken = OK, 0
     chunk: Chunk | None = None
     interrupted = False
-    with _ProgressBar(progress, steps) as report:
+    with ProgressBar(progress, steps) as report:
         try:
             while taken < steps and status == OK:
                 todo = min(chunk_steps, steps - taken)
@@ -266,7 +273,7 @@ def _run_eagerly(
             interrupted = True
     finished = time.perf_counter()
     if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
-        status = _refused(functions, carry, t0, h, parameters)
+        status = reason_of_refusal(functions, carry, t0 + taken * h, h, parameters)
     states = np.concatenate(saved)
     stats = {
         "engine": runner.name,
@@ -285,17 +292,17 @@ def _run_eagerly(
         states=states,
         iterations=iterations.array(),
         worst_iterations=worst.array(),
-        status=_status(status, interrupted, taken, t0, h, chunk, functions),
+        status=final_status(status, interrupted, taken, t0 + taken * h, h, chunk),
         h=h,
         stats=stats,
     )
 
 
-def _refused(functions, carry, t0: float, h: float, parameters) -> int:
+def reason_of_refusal(functions, carry, t: float, h: float, parameters) -> int:
     """Where Newton ended but the step did not: at a solution that is not the one meant, or beyond the domain of the
     equations. They are finite at the method's own guess in the first case."""
     arguments = (
-        jnp.asarray(t0 + float(carry.step) * h),
+        jnp.asarray(t),
         jnp.asarray(h),
         jnp.asarray(carry.state),
         jnp.asarray(parameters),
@@ -340,8 +347,8 @@ def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
     return int(max(1, min(-(-chunk_steps // save_every), CHUNK_NUMBERS // n_state)))
 
 
-def _status(code: int, interrupted: bool, taken: int, t0, h, chunk, functions) -> Status:
-    time_reached = t0 + taken * h
+def final_status(code: int, interrupted: bool, taken: int, time_reached: float, h: float, chunk) -> Status:
+    """How a run ended that reached `time_reached`; h is the size of the step that follows there."""
     if interrupted:
         return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
     if code == OK:
@@ -372,7 +379,7 @@ def status_of_code(code: int, steps: int, time: float) -> Status:
     )  # fmt: skip
 
 
-class _ProgressBar:
+class ProgressBar:
     """A rich progress bar with steps a second and the time left; nothing at all if not asked for."""
 
     def __init__(self, wanted: bool, steps: int) -> None:
