@@ -39,3 +39,7 @@ class StepFailure(DalembertError, RuntimeError):
 
 class InconsistentMethodWarning(UserWarning):
     """The method does not converge to the motion of the system."""
+
+
+class ContactWarning(UserWarning):
+    """A contact is closed and approaching at the start: an impact at once."""

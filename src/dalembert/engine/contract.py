@@ -53,6 +53,8 @@ class StepFunctions:
     summed_blocks: tuple[int, ...]  # lengths of the parts of the state that are advanced by increments
     n_parameters: int
     phases: tuple[Phase, ...] = ()  # steps taken one after the other that together are this one
+    smooth: bool = True  # False: kinks in the residual, so that neither extrapolation nor quadratic convergence hold
+    rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
 
     @property
     def n_summed(self) -> int:

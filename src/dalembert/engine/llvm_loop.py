@@ -28,6 +28,8 @@ from .llvm_arithmetic import Arithmetic, Writer
 
 #: kappa follows a larger measurement at once and a smaller one slowly
 KAPPA_MEMORY = 0.9
+#: Where a residual has kinks, Newton stops when the update itself is this small.
+KINKED_TOLERANCE = 1e-14
 POINTERS = (
     "time", "state", "compensation", "history", "contraction", "parameters", "weights", "table", "saved", "last",
     "counters", "iterations", "worst",
@@ -39,8 +41,10 @@ class StepLoop(abc.ABC):
 
     pointers: tuple[str, ...] = POINTERS
 
-    def __init__(self, arithmetic: Arithmetic, compensated: bool, blocks: int, unknowns: int) -> None:
-        self.arithmetic, self.compensated = arithmetic, compensated
+    def __init__(
+        self, arithmetic: Arithmetic, compensated: bool, blocks: int, unknowns: int, smooth: bool = True
+    ) -> None:
+        self.arithmetic, self.compensated, self.smooth = arithmetic, compensated, smooth
         self.n_blocks, self.n_unknowns = blocks, unknowns
         self.w = Writer(arithmetic)
         self.eps = 2.0**-11 if arithmetic.extended else 1.0  # roundoff relative to that of float64
@@ -185,6 +189,8 @@ class StepLoop(abc.ABC):
         converged = w.logic(
             "and", w.compare("ole", left, constant(TOLERANCE * self.eps)), w.compare("ole", d, constant(1e-3))
         )
+        if not self.smooth:  # behind a kink the next update may be as large as this one
+            converged = w.compare("ole", d, constant(KINKED_TOLERANCE * self.eps))
         slow = w.compare("ogt", d, w.binary("mul", constant(0.5), before))
         stagnant = w.logic("and", w.logic("and", second, slow), w.compare("olt", d, constant(1e-10)))
         finished = w.logic("or", w.logic("or", converged, stagnant), bad)
@@ -264,7 +270,8 @@ class StepLoop(abc.ABC):
         full = w.new(f"icmp slt i64 {more}, {HISTORY}")
         more = w.new(f"select i1 {full}, i64 {more}, i64 {HISTORY}")
         total = w.new(f"load i64, ptr {self.total}")
-        rough = w.new(f"icmp sgt i64 {total}, {ROUGH_ITERATIONS * max(1, self.n_blocks)}")
+        most = ROUGH_ITERATIONS * max(1, self.n_blocks) if self.smooth else -1
+        rough = w.new(f"icmp sgt i64 {total}, {most}")
         self._set_counter(0, w.new(f"select i1 {rough}, i64 1, i64 {more}"))
 
     def _save(self) -> None:

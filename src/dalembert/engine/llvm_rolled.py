@@ -29,7 +29,7 @@ class RolledEmitter(StepLoop):
     pointers = (*POINTERS, "work", "places")
 
     def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, width: int) -> None:
-        super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns))
+        super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
         self.step, self.functions = step, step.functions
         self._width = 1 if arithmetic.extended else width
         self._lanes = Writer(Arithmetic(arithmetic.extended, self._width), beside=self.w)

@@ -17,7 +17,7 @@ class StepEmitter(StepLoop):
     """Writes the function `run` for one step program."""
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
-        super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns))
+        super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
         self.step = step
         self.program, self.levels = step.program, step.levels
         self.fixed: dict[int, str] = {}  # operation -> name, where it is computed once (run, step, after its block)

@@ -28,6 +28,12 @@ class Rescue:
     def step(self, state, compensation, t: float, h: float, parameters, compensated: bool):
         """(state, compensation) after one step, or None."""
         state = np.asarray(state, dtype=np.float64)
+        if self._functions.rescue is not None:
+            x = self._functions.rescue(t, h, state, parameters)
+            if x is None:
+                return None
+            end = self._finish(x, t, h, state, parameters)[0]
+            return self._added(state, compensation, end, compensated) if np.all(np.isfinite(end)) else None
         for path in _PATHS:
             x = self._follow(path, state, t, h, parameters)
             if x is not None:

@@ -59,9 +59,13 @@ def solve_step(functions: StepFunctions, guess, t, h, state, parameters) -> Step
 def _scales(functions: StepFunctions, guess, arguments):
     """Row and column factors that make equations and unknowns of order one, whatever the units: a column has the size
     of its group of unknowns, a row the size of its largest entry; a group that is zero takes what its rows leave."""
-    jacobian = jnp.abs(jax.jacfwd(functions.residual)(guess, *arguments))
+    jacobian = jax.jacfwd(functions.residual)(guess, *arguments)
+    # a group may pass through zero just now: its first update counts too
+    update = jnp.linalg.solve(jacobian, functions.residual(guess, *arguments))
+    jacobian = jnp.abs(jacobian)
+    large = jnp.maximum(jnp.abs(guess), jnp.where(jnp.isfinite(update), jnp.abs(update), 0.0))
     groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
-    sizes = jnp.stack([jnp.max(jnp.abs(guess[groups == g])) for g in np.unique(groups)])[
+    sizes = jnp.stack([jnp.max(large[groups == g]) for g in np.unique(groups)])[
         np.searchsorted(np.unique(groups), groups)
     ]
     row_sizes = jnp.max(jacobian * sizes, axis=1)
@@ -85,7 +89,7 @@ def advance(functions: StepFunctions, carry: Carry, t0, h, parameters, compensat
     t = t0 + carry.step.astype(jnp.float64) * h
     weights = jnp.asarray(extrapolation_weights())[carry.known]
     from_method = functions.guess(t, h, carry.state, parameters)
-    guess = jnp.where(carry.known >= 2, weights @ carry.history, from_method)
+    guess = jnp.where(carry.known >= 2, weights @ carry.history, from_method) if functions.smooth else from_method
     result = solve_step(functions, jax.lax.stop_gradient(guess), t, h, carry.state, parameters)
     end = functions.finish(result.x, t, h, carry.state, parameters)
     n = functions.n_summed

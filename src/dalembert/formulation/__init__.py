@@ -1,6 +1,7 @@
 """The equations, by automatic differentiation, in continuous time."""
 
 from .constraints import Holonomic, Nonholonomic
+from .contact import Contact
 from .discrete_derivative import (
     DISCRETE_DERIVATIVES,
     coordinates,
@@ -16,6 +17,7 @@ from .symmetries import Symmetry, symmetries
 __all__ = [
     "DISCRETE_DERIVATIVES",
     "Acceleration",
+    "Contact",
     "Holonomic",
     "Mechanics",
     "NaturalLimit",

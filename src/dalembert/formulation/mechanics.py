@@ -27,6 +27,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System
 from .constraints import Holonomic, Nonholonomic
+from .contact import Contact
 
 #: Newton steps for the multipliers of a non-ideal reaction, from the ideal ones.
 NEWTON_STEPS = 10
@@ -129,6 +130,11 @@ class Mechanics(eqx.Module):
         if self.system.provides("reaction"):
             x = jax.lax.scan(lambda x, _: (newton(x, False), None), x, length=NEWTON_STEPS)[0]
         return unravel(x)
+
+    @property
+    def contact(self) -> Contact:
+        """The contacts of the system."""
+        return Contact(self.system)
 
     def mass_residual(self, w, pi, t, q, v, p):
         """Zero where pi = M w with M = L_vv (or M^-1 = H_pp): the derivative of `legendre` along (w, pi)."""

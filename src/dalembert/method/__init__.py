@@ -4,10 +4,12 @@ from .base import Advance, Claims, Method, Step, Substep
 from .catalogue import CATALOGUE, method_named
 from .composition import Adjoint, Composition, Sequence
 from .composition_schemes import SCHEMES
+from .contact_laws import ContactLaw, Frictionless, NewtonCoulomb
 from .discrete_lagrangian import DiscreteLagrangian, discrete_lagrangian
 from .energy_momentum import EnergyMomentum
 from .galerkin import Galerkin
 from .galerkin_lagrangian import GalerkinLagrangian
+from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
@@ -22,15 +24,20 @@ __all__ = [
     "Advance",
     "Claims",
     "Composition",
+    "ContactLaw",
     "DiscreteLagrangian",
     "EnergyMomentum",
+    "Frictionless",
     "Galerkin",
     "GalerkinLagrangian",
     "HolonomicPart",
     "McLachlanPerlmutter",
     "Method",
     "ModifiedLobatto",
+    "MoreauJean",
+    "NewtonCoulomb",
     "Rattle",
+    "SchatzmanPaoli",
     "Sequence",
     "Shake",
     "Spark",

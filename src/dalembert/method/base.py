@@ -46,13 +46,14 @@ class Claims:
 
 
 class Advance(NamedTuple):
-    """The end of a step: increments of q and p, new values of v, lam, psi."""
+    """The end of a step: increments of q and p, new values of v, lam, psi and of the contact impulses."""
 
     dq: jax.Array
     dp: jax.Array
     v: jax.Array
     lam: jax.Array
     psi: jax.Array
+    impulse: jax.Array
 
 
 class Step(eqx.Module):
@@ -68,9 +69,11 @@ class Step(eqx.Module):
         """t + h."""
         return self.t + self.h
 
-    def end(self, *, dq, dp, v, lam=None, psi=None) -> Advance:
+    def end(self, *, dq, dp, v, lam=None, psi=None, impulse=None) -> Advance:
         """The state at t + h; multipliers that a method does not compute keep their values."""
-        return Advance(dq, dp, v, self.start.lam if lam is None else lam, self.start.psi if psi is None else psi)
+        start = self.start
+        lam, psi = start.lam if lam is None else lam, start.psi if psi is None else psi
+        return Advance(dq, dp, v, lam, psi, start.impulse if impulse is None else jnp.ravel(impulse))
 
 
 class Substep(NamedTuple):
@@ -118,6 +121,11 @@ class Method(eqx.Module):
     def inner_multipliers(self, x: Any, step: Step) -> tuple[np.ndarray, Any]:
         """Nodes inside (0, 1), (i,), and the multipliers lam of the step there, (i, m); none by default."""
         return np.zeros(0), jnp.zeros((0, *step.start.lam.shape))
+
+    @property
+    def smooth(self) -> bool:
+        """False where the residual has kinks, as with contacts."""
+        return True
 
     @property
     def substeps(self) -> tuple[Substep, ...]:

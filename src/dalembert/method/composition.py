@@ -75,7 +75,7 @@ class Sequence(Method):
             part = Step(step.mechanics, step.t + passed * step.h, fraction * step.h, start)
             parts.append(part)
             end = method.finish(unknowns, part)
-            start = State(q=start.q + end.dq, p=start.p + end.dp, v=end.v, lam=end.lam, psi=end.psi)
+            start = State(start.q + end.dq, start.p + end.dp, end.v, end.lam, end.psi, end.impulse)
             passed += fraction
         return parts
 

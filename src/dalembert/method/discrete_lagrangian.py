@@ -101,7 +101,7 @@ class DiscreteLagrangian(Method):
         return (-found[1], -found[0]) if self.backwards else (found[0], found[1])
 
     def guess(self, step: Step) -> DiscreteLagrangianUnknowns:
-        h, (_, p, v, lam, _) = step.h, step.start
+        h, (_, p, v, lam, *_) = step.h, step.start
         return DiscreteLagrangianUnknowns(d=h * v, mu=h**2 / 2 * lam, p1=p, v1=v, nu=h / 2 * lam)
 
     def residual(self, x: DiscreteLagrangianUnknowns, step: Step) -> dict[str, jax.Array]:

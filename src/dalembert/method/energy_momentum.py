@@ -150,7 +150,7 @@ class EnergyMomentum(Method):
     # -- the discrete equations -----------------------------------------------------------------------------------
 
     def guess(self, step: Step) -> EnergyMomentumUnknowns:
-        _, p, v, lam, _ = step.start
+        _, p, v, lam, *_ = step.start
         gam = jnp.zeros_like(lam) if self.velocity_level else jnp.zeros(0)
         u = jnp.zeros_like(v) if self.velocity_level else jnp.zeros(0)
         return EnergyMomentumUnknowns(d=step.h * v, p1=p, v1=v, u=u, lam=lam, gam=gam)

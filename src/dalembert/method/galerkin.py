@@ -260,7 +260,7 @@ class Galerkin(Method):
         return GalerkinLagrangian(self, system, h, t)
 
     def guess(self, step: Step) -> Any:
-        h, (_, p, v, lam, _) = step.h, step.start
+        h, (_, p, v, lam, *_) = step.h, step.start
         first = self._guess_step(step)
         if not self.stiffly_accurate:
             return FreeUnknowns(first, p1=p, v1=v)
@@ -269,7 +269,7 @@ class Galerkin(Method):
         return RawUnknowns(first, p1=p, v1=v, ahead=self._guess_step(step))
 
     def _guess_step(self, step: Step) -> HalfUnknowns:
-        h, (_, p, v, lam, _), co = step.h, step.start, self.coefficients
+        h, (_, p, v, lam, *_), co = step.h, step.start, self.coefficients
         control = quadrature("lobatto", self.degree + 1).nodes[1:]
         # a projected momentum has taken the share of the last step already
         share = co.first_weight if self.project else co.first_weight + co.last_weight

@@ -88,7 +88,7 @@ class Rattle(Method):
     )
 
     def guess(self, step: Step) -> RattleUnknowns:
-        h, (q, p, v, lam, _) = step.h, step.start
+        h, (q, p, v, lam, *_) = step.h, step.start
         return RattleUnknowns(V0=v, V1=v, p_half=p, q1=q + h * v, L0=h**2 / 2 * lam, p1=p, v1=v, L1=h / 2 * lam)
 
     def residual(self, x: RattleUnknowns, step: Step) -> dict[str, jax.Array]:
@@ -132,7 +132,7 @@ class Shake(Method):
     multiplier: ClassVar[str] = "discrete"
 
     def guess(self, step: Step) -> ShakeUnknowns:
-        h, (q, p, v, lam, _) = step.h, step.start
+        h, (q, p, v, lam, *_) = step.h, step.start
         L = h**2 / 2 * lam
         return ShakeUnknowns(
             V0=v, V1=v, p_half=p, q1=q + h * v, L0=L, p1=p, v1=v, L1=L, W0=v, W1=v, p_next=p, q2=q + 2 * h * v

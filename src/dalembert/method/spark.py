@@ -96,7 +96,7 @@ class Spark(Method):
         return Spark(self.tableau.reversed()) if self.tableau.ends_on_constraint else None
 
     def guess(self, step: Step) -> SparkUnknowns:
-        s, (_, p, v, lam, psi) = self.tableau.stages, step.start
+        s, (_, p, v, lam, psi, *_) = self.tableau.stages, step.start
 
         def repeated(x, count):
             return jnp.broadcast_to(x, (count, *x.shape))

@@ -63,7 +63,7 @@ class _Euler(Method):
     handles: ClassVar[frozenset[str]] = _HANDLES
 
     def guess(self, step: Step) -> EulerUnknowns:
-        q, p, v, lam, _ = step.start
+        q, p, v, lam, *_ = step.start
         return EulerUnknowns(V=v, Z=p, y1=q + step.h * v, P0=lam, z1=p, v1=v, P1=lam)
 
     @property
@@ -99,7 +99,7 @@ class _Euler(Method):
 
     def _increments(self, x: EulerUnknowns, step: Step):
         """Z - z0 and z1 - Z."""
-        m, h, t0, t1, (q0, p0, v0, _, psi) = step.mechanics, step.h, step.t, step.t_end, step.start
+        m, h, t0, t1, (q0, p0, v0, _, psi, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
         at_stage = m.rate(*((t1, x.y1) if self._at_end else (t0, q0)), x.V, x.Z)
         force = h * at_stage
         first = h * self._first_reaction(lambda P: -m.reactions(t0, q0, v0, p0, P, psi), x)

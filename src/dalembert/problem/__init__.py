@@ -1,5 +1,6 @@
 """What moves. No step size, no solver."""
 
+from .contact import check_contact_data, contact_data
 from .overdetermined import OverdeterminedDAE
 from .state import State
 from .system import (
@@ -18,6 +19,8 @@ __all__ = [
     "OverdeterminedDAE",
     "State",
     "System",
+    "check_contact_data",
+    "contact_data",
     "parameter_record",
     "prepared",
     "split_parameters",

@@ -13,6 +13,7 @@ Multipliers: the system of `Mechanics.acceleration_residual`.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from ..engine import find_root
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
+from .contact_start import check_gaps
 from .family import equation, traced_equation
 from .model_check import check_regular, check_velocity_rank, constraint_jacobian, independent_rows, layout_of
 from .step import Layout
@@ -152,7 +154,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
         check_regular(system, t, q, v, p)
     rows = independent_rows(system, t, q, redundant)
     m = m if rows is None else len(rows)
-    layout = Layout(n, m, layout.k)
+    layout = dataclasses.replace(layout, m=m)
     _check_freedom(system, layout)
     if layout.m:
         q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, project)
@@ -168,7 +170,10 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
             f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
             "forces or constraints are not finite there, or the constrained directions carry no inertia."
         )
-    state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :])
+    if layout.contacts:
+        check_gaps(system, t, q, v)
+    impulse = np.zeros(layout.contacts * layout.directions)
+    state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :], impulse=impulse)
     return Start(state, layout, rows)
 
 
@@ -294,7 +299,11 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
         kind = "constraint" if k else "holonomic constraint"
         q = eqx.error_if(q, bad, f"{type(system).__name__}: the start violates a {kind}; pass project=True.")
     found = mechanics.acceleration(t, q, v, p)
-    return Start(State(q=q, p=p, v=v, lam=found.lam, psi=found.psi), layout, None)
+    if layout.contacts:
+        open_gaps = mechanics.contact.gap(t, q) >= -START_TOLERANCE
+        q = eqx.error_if(q, ~jnp.all(open_gaps), f"{type(system).__name__}: a contact penetrates at the start.")
+    impulse = jnp.zeros(layout.contacts * layout.directions)
+    return Start(State(q=q, p=p, v=v, lam=found.lam, psi=found.psi, impulse=impulse), layout, None)
 
 
 def _traced_root(function, guess, *arguments):

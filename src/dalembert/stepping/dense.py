@@ -93,7 +93,7 @@ def repeated_steps(
     system: AbstractSystem, method: Method, rows, t: float, h: float, start: State, steps: int
 ) -> np.ndarray:
     """The state vectors after 0, 1, ..., `steps` steps from a saved state, (steps + 1, n_state)."""
-    layout = Layout(len(start.q), len(start.lam), len(start.psi))
+    layout = Layout(len(start.q), len(start.lam), len(start.psi), len(start.impulse))
     state = np.concatenate([np.asarray(part, dtype=np.float64) for part in start])
     functions, parameters = assemble(system, method, layout, rows), np.asarray(flat_parameters(system))
     runner = choose_engine(functions, state, t, h, parameters)

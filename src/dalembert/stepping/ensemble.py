@@ -179,4 +179,5 @@ def _starts(system, first, layout: Layout, q, second, name, t0, parameters, proj
                 f"{type(first).__name__}: member {worst} of the batch violates a {which} at {kind} level "
                 f"by {defect[worst]:.6g}, expected 0. Correct q0 or {name}, or pass project=True."
             )
-    return np.concatenate([q, p, v, multipliers(first, None, t, q, v, p, parameters)], axis=1)
+    impulses = np.zeros((members, layout.contacts * layout.directions))
+    return np.concatenate([q, p, v, multipliers(first, None, t, q, v, p, parameters), impulses], axis=1)

@@ -14,7 +14,7 @@ from jax.core import Tracer
 
 from ..engine import Unkeyed, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
-from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System
+from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System, check_contact_data
 from .family import Family, equation, for_family
 from .step import Layout
 
@@ -64,7 +64,34 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
         found = _shape(system.invariants, t, q, q, name=name)
         if not isinstance(found, dict):
             raise ModelError(f"{name}.invariants(t, q, p) must return a dict of named values, got {_kind(found)}.")
-    return Layout(n, m, k)
+    contacts, directions = _contacts(system, n, t, q)
+    return Layout(n, m, k, contacts, directions)
+
+
+def _contacts(system: AbstractSystem, n: int, t, q) -> tuple[int, int]:
+    """The number of contacts and of the directions of an impulse."""
+    name = type(system).__name__
+    if not system.provides("gap"):
+        if system.provides("tangent"):
+            raise ModelError(f"{name} defines tangent(t, q) but no gap(t, q); friction needs a contact.")
+        return 0, 1
+    contacts = _rows(f"{name}.gap(t, q)", _shape(system.gap, t, q, name=name))
+    check_contact_data(system, contacts)
+    if not system.provides("tangent"):
+        friction = system.friction
+        if not isinstance(friction, Tracer) and np.any(np.asarray(friction) > 0):
+            raise ModelError(
+                f"{name} has friction but no tangent(t, q): give the friction directions as rows, an array of shape "
+                f"({contacts}, {n}) in the plane or ({contacts}, 2, {n}) in space."
+            )
+        return contacts, 1
+    found = _shape(system.tangent, t, q, name=name)
+    if not hasattr(found, "shape") or found.shape not in ((contacts, n), (contacts, 1, n), (contacts, 2, n)):
+        raise ModelError(
+            f"{name}.tangent(t, q) must return an array of shape ({contacts}, {n}) in the plane or "
+            f"({contacts}, 2, {n}) in space, got {_kind(found)}."
+        )
+    return contacts, 2 if len(found.shape) == 2 else 1 + found.shape[1]
 
 
 def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:

@@ -1,7 +1,7 @@
 """One step of a method on a system, flattened for the engine.
 
-State: q, p (advanced by increments), v, lam, psi (replaced). Unknowns and equations keep the names the method gave
-them, so that a message can say which one is at fault.
+State: q, p (advanced by increments), v, lam, psi, impulse (replaced). Unknowns and equations keep the names the method
+gave them, so that a message can say which one is at fault.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from .family import Family, for_family
 
 @dataclass(frozen=True)
 class Layout:
-    """Dimensions of a problem: coordinates, holonomic and nonholonomic constraints."""
+    """Dimensions of a problem: coordinates, holonomic and nonholonomic constraints, contacts and the directions of an
+    impulse (1 without friction, 2 in the plane, 3 in space)."""
 
     n: int
     m: int
     k: int = 0
+    contacts: int = 0
+    directions: int = 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return self.n, self.n, self.n, self.m, self.k
+        return self.n, self.n, self.n, self.m, self.k, self.contacts * self.directions
 
     @property
     def n_state(self) -> int:
@@ -103,6 +106,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         summed_blocks=(layout.n, layout.n),
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
+        smooth=method.smooth,
     )
 
 
@@ -122,7 +126,8 @@ def trusted(end: Advance, step: Step) -> Advance:
     continuation from small steps.
     """
     m, start, h = step.mechanics, step.start, jnp.abs(step.h)
-    if start.lam.shape[0] == 0 or start.q.shape[0] > WATCHED_COORDINATES:
+    impacts = start.impulse.shape[0] > 0  # at an impact multipliers jump as they must
+    if impacts or start.lam.shape[0] == 0 or start.q.shape[0] > WATCHED_COORDINATES:
         return end
 
     def size(x):

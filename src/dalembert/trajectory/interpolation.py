@@ -85,7 +85,10 @@ def _times(run: Trajectory, t) -> np.ndarray:
 
 def _ends(run: Trajectory, steps: np.ndarray, every: int, h: float) -> tuple[State, State]:
     """The states at the beginnings and the ends of steps, each (steps, ...)."""
-    saved = State(*(np.asarray(run._arrays[name], dtype=np.float64) for name in ("q", "p", "v", "raw_lam", "raw_psi")))
+    saved = State(
+        *(np.asarray(run._arrays[name], dtype=np.float64) for name in ("q", "p", "v", "raw_lam", "raw_psi")),
+        impulse=run.impulse.reshape(len(run.t), -1),
+    )
     if every == 1:
         return _rows(saved, steps), _rows(saved, steps + 1)
     assert run.system is not None
@@ -95,7 +98,7 @@ def _ends(run: Trajectory, steps: np.ndarray, every: int, h: float) -> tuple[Sta
     for k in np.unique(steps // every):
         here = steps[steps // every == k] - k * every
         repeated = repeated_steps(
-            run.system, run.method, run._info["rows"], float(run.t[k]), h, State(*(part[k] for part in saved)),
+            run.system, run.method, run._info["rows"], float(run.t[k]), h, saved.row(k),
             int(here[-1]) + 1,
         )  # fmt: skip
         starts.append(repeated[here])

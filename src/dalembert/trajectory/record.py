@@ -43,7 +43,8 @@ class Trajectory:
         p: momenta, (N, n).
         lam: multipliers of the holonomic constraints, (N, m).
         psi: multipliers of the nonholonomic constraints, (N, k).
-        impulse: contact impulses, (N, contacts).
+        impulse: contact impulses during the step before each state: normal ones, (N, contacts), or with friction
+            directions the normal one and the tangential ones, (N, contacts, 2) in the plane, (N, contacts, 3) in space.
         status: how the run ended; false in a condition if a step failed.
         stats: engine, steps, iterations, times, versions: everything needed to repeat the run.
     """
@@ -69,6 +70,9 @@ class Trajectory:
         keep = jnp.asarray if is_traced(run.states) else np.asarray
         arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
         arrays["raw_lam"], arrays["raw_psi"] = keep(state.lam), keep(state.psi)
+        if run.layout.contacts:
+            shape = (run.layout.contacts, run.layout.directions) if run.layout.directions > 1 else (-1,)
+            arrays["impulse"] = keep(state.impulse).reshape(*state.impulse.shape[:-1], *shape)
         if run.iterations is not None:
             arrays["iterations"] = run.iterations
         if run.worst_iterations is not None:
@@ -213,6 +217,11 @@ class Trajectory:
         return self._observe("constraint")[:, 0]
 
     @functools.cached_property
+    def gap(self):
+        """Distances of all contacts, (N, contacts); negative where a method lets them penetrate."""
+        return self._arrays["gap"] if "gap" in self._arrays else self._observe("gap")
+
+    @functools.cached_property
     def hidden(self):
         """max |g_q v + g_t| of the holonomic and |k| of the nonholonomic constraints."""
         return self._observe("hidden")[:, 0]
@@ -312,7 +321,7 @@ class Trajectory:
         status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
         arrays = {
             name: self._arrays[name]
-            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations")
+            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse")
             if name in self._arrays
         }
         names = ["t", "q", "v", "p", "lam", "constraint", "hidden"]

@@ -134,10 +134,10 @@ def test_compensated_summation_can_be_switched_off():
 
 
 def test_layout_is_undone_by_itself():
-    layout = Layout(n=3, m=2, k=1)
+    layout = Layout(n=3, m=2, k=1, contacts=2, directions=3)
     vector = jnp.arange(float(layout.n_state))
     state = layout.unflatten(vector)
-    assert [len(part) for part in state] == [3, 3, 3, 2, 1]
+    assert [len(part) for part in state] == [3, 3, 3, 2, 1, 6]
     np.testing.assert_array_equal(layout.flatten(state), vector)
 
 

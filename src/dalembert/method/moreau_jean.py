@@ -1,0 +1,243 @@
+"""Moreau's time stepping with the theta method, and the scheme of Schatzman and Paoli.
+
+Moreau-Jean (Acary 2012, equations (16) and (19), doi:10.1016/j.apnum.2012.06.026), with x_th = (1 - th) x_0 + th x_1::
+
+    M(q_th) (v1 - v0) = h F(t_th, q_th, v_th) + G^T P - g_q^T lam - k_v^T psi          (at t_th, q_th)
+    q1 = q0 + h v_th + w,     w = 0
+    P = proj(P - r (U+ + rho U-))   where   g_N(t0, q0) + gamma h U_N(t0, q0, v0) <= 0,     P = 0 elsewhere
+
+U- and U+ are the relative velocities of v0 and v1 in one geometry, that of (t_th, q_th): only then does an impact with
+0 <= rho <= 1 never create energy. F holds everything but the reactions, gyroscopic terms of a mass matrix M(q) too:
+(16) is written here through the derivative of the Legendre transformation,
+
+    d/dt legendre(t, q, v, p) = 0   along   (h, h v_th, v1 - v0, dp),     dp = h rate + G^T P - reactions,
+
+which is M (v1 - v0) = dp - h (L_vq v + L_vt) for a Lagrangian.
+
+Holonomic constraints hold at position and at velocity level: w = M^-1 g_q^T mu with g(t1, q1) = 0, beside
+g_q(q1) v1 + g_t = 0; nonholonomic ones at velocity level, k(t1, q1, v1) = 0. With `position_correction` contacts that
+penetrate are moved apart in the same way, w = M^-1 G_N^T tau with 0 <= g_N(t1, q1) _|_ tau >= 0, in the metric of the
+kinetic energy where (19) takes the plain one.
+
+Schatzman-Paoli, from q_-1 = q0 - h v0 and q0, v1 = (q1 - q0) / h::
+
+    M(q0) (v1 - v0) = h F(t0, q0, v0) + G^T P,     0 <= g_N(t1, (q1 + rho q_-1) / (1 + rho))  _|_  P >= 0
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import InputError
+from .base import Claims, Method, Step
+from .contact_laws import ContactLaw, NewtonCoulomb
+
+#: In the Jacobian alone, this part of a contact's own compliance is added: dependent contacts (a box on four corners)
+#: leave it singular otherwise. The equations that are solved do not contain it.
+COMPLIANCE = 1e-7
+
+
+class MoreauJeanUnknowns(NamedTuple):
+    """One step; the corrections of the position are empty where there are none."""
+
+    v1: jax.Array
+    p_mid: jax.Array
+    p1: jax.Array
+    w: jax.Array  # correction of the position
+    lam: jax.Array  # h times the multipliers: impulses
+    psi: jax.Array
+    mu: jax.Array
+    impulse: jax.Array  # (contacts, d)
+    tau: jax.Array
+
+
+class MoreauJean(Method):
+    """Event-capturing time stepping at velocity level; order 1 through any number of impacts.
+
+    Args:
+        theta: 1/2 keeps the energy of linear forces in free flight, 1 damps.
+        gamma: the forecast of the gap that decides which contacts are closed, g + gamma h U.
+        position_correction: also keep gap >= 0 at every step.
+        law: `NewtonCoulomb()`, or `Frictionless()` to leave the friction of a system out.
+    """
+
+    theta: float = eqx.field(static=True, default=0.5)
+    gamma: float = eqx.field(static=True, default=0.5)
+    position_correction: bool = eqx.field(static=True, default=False)
+    law: ContactLaw = eqx.field(default=NewtonCoulomb())
+
+    handles: ClassVar[frozenset[str]] = frozenset(
+        {"holonomic", "nonholonomic", "force", "gap", "tangent", "invariants"}
+    )
+    claims: ClassVar[Claims] = Claims(order=1, constraints=("position", "velocity"))  # pyright: ignore
+
+    def __check_init__(self) -> None:
+        for name in ("theta", "gamma"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+                raise InputError(f"{name} of MoreauJean must be a number between 0 and 1, got {value!r}.")
+        if not isinstance(self.law, ContactLaw):
+            raise InputError(f"law must be a contact law such as da.NewtonCoulomb(), got {self.law!r}.")
+
+    @property
+    def smooth(self) -> bool:
+        return False
+
+    def guess(self, step: Step) -> MoreauJeanUnknowns:
+        start, h, c = step.start, step.h, step.mechanics.contact
+        shape = jax.eval_shape(c.velocity, step.t, start.q, start.v).shape
+        moved = self._corrected(step)
+        return MoreauJeanUnknowns(
+            v1=start.v,
+            p_mid=start.p,
+            p1=start.p,
+            w=jnp.zeros_like(start.q) if moved else jnp.zeros(0),
+            lam=h * start.lam,
+            psi=h * start.psi,
+            mu=jnp.zeros_like(start.lam),
+            impulse=jnp.reshape(start.impulse, shape),
+            tau=jnp.zeros(shape[0] if self.position_correction else 0),
+        )
+
+    def residual(self, x: MoreauJeanUnknowns, step: Step) -> dict[str, jax.Array]:
+        m, h, t0, t1, (q0, _, v0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
+        c, th = m.contact, self.theta
+        tm, vm = t0 + th * h, (1 - th) * v0 + th * x.v1
+        q1 = q0 + self._displacement(x, step)
+        qm = (1 - th) * q0 + th * q1
+        dp = h * m.rate(tm, qm, vm, x.p_mid) + c.force(tm, qm, x.impulse)
+        dp = dp - m.constraint_force(tm, qm, x.lam) - m.velocity_constraint_force(tm, qm, vm, x.psi)
+        equations = {
+            "middle: velocity": m.legendre(tm, qm, vm, x.p_mid),
+            "momentum": jax.jvp(m.legendre, (tm, qm, vm, x.p_mid), (h, h * vm, x.v1 - v0, dp))[1],
+            "end: velocity": m.legendre(t1, q1, x.v1, x.p1),
+            "end: position constraint": m.constraint(t1, q1),
+            "end: hidden constraint": m.hidden(t1, q1, x.v1),
+            "end: nonholonomic constraint": m.velocity_constraint(t1, q1, x.v1),
+        }
+        if self._corrected(step):
+            push = m.constraint_force(t1, q1, x.mu)
+            if self.position_correction:
+                push = push - _normal_force(m, t1, q1, x.tau)
+            equations["correction"] = m.mass_residual(x.w, -push, tm, qm, vm, x.p_mid)
+        velocity, scale = self.contact_velocity(x, step), _compliance(m, tm, qm, vm, x.p_mid)
+        equations["contact"] = self._complementarity(x.impulse, velocity, scale, step)
+        if self.position_correction:
+            gap = c.gap(t1, q1)
+            equations["gap"] = x.tau - jnp.maximum(x.tau - _softened(gap, x.tau, scale[:, 0]) / scale[:, 0], 0.0)
+        return equations
+
+    def finish(self, x: MoreauJeanUnknowns, step: Step):
+        return step.end(
+            dq=self._displacement(x, step), dp=x.p1 - step.start.p, v=x.v1, lam=x.lam / step.h, psi=x.psi / step.h,
+            impulse=x.impulse,
+        )  # fmt: skip
+
+    def closed(self, step: Step):
+        """Which contacts are forecast to be closed, (contacts,)."""
+        c, (q, _, v, *_) = step.mechanics.contact, step.start
+        return c.gap(step.t, q) + self.gamma * step.h * c.velocity(step.t, q, v)[:, 0] <= 0
+
+    def contact_velocity(self, x: MoreauJeanUnknowns, step: Step):
+        """w of the law, (contacts, d): U+ + rho U- in the normal, U+ in the tangential directions."""
+        c, (q0, _, v0, *_) = step.mechanics.contact, step.start
+        tm, qm = step.t + self.theta * step.h, q0 + self.theta * self._displacement(x, step)
+        before, after = c.velocity(tm, qm, v0), c.velocity(tm, qm, x.v1)
+        return self.law.target(before, after, c.restitution(before.shape[0]))
+
+    def _complementarity(self, impulse, velocity, scale, step: Step):
+        c = step.mechanics.contact
+        friction = c.friction(impulse.shape[0])
+        wanted = self.law.projected(impulse - _softened(velocity, impulse, scale) / scale, friction)
+        return jnp.where(self.closed(step)[:, None], impulse - wanted, impulse)
+
+    def _corrected(self, step: Step) -> bool:
+        return self.position_correction or step.start.lam.shape[0] > 0
+
+    def _displacement(self, x: MoreauJeanUnknowns, step: Step):
+        moved = step.h * ((1 - self.theta) * step.start.v + self.theta * x.v1)
+        return moved + x.w if self._corrected(step) else moved
+
+
+def _normal_force(m, t, q, tau):
+    (force,) = jax.vjp(lambda q: m.contact.gap(t, q), q)[1](tau)
+    return force
+
+
+def _compliance(m, t, q, v, p):
+    """About the change of each relative velocity by a unit impulse, (contacts, d): G diag(M)^-1 G^T. It only sets the
+    size of the step in the projection."""
+    directions = m.contact.directions(t, q)
+    by_v = jax.jacfwd(lambda v: m.legendre(t, q, v, p))(v)
+    by_p = jax.jacfwd(lambda p: m.legendre(t, q, v, p))(p)
+    inverse_mass = jnp.abs(jnp.diagonal(by_p) / jnp.diagonal(by_v))
+    squares = directions**2 @ inverse_mass
+    return jnp.where(squares > 0, squares, 1.0)
+
+
+@jax.custom_jvp
+def _softened(velocity, impulse, scale):
+    """The velocity itself; its derivative contains a small compliance of the contact."""
+    return velocity
+
+
+@_softened.defjvp
+def _softened_derivative(primals, tangents):
+    velocity, _, scale = primals
+    change, push, _ = tangents
+    return velocity, change + COMPLIANCE * scale * push
+
+
+class SchatzmanPaoliUnknowns(NamedTuple):
+    """One step."""
+
+    v1: jax.Array
+    p1: jax.Array
+    impulse: jax.Array
+
+
+class SchatzmanPaoli(Method):
+    """Event-capturing time stepping at position level, explicit in the forces; frictionless, order 1."""
+
+    handles: ClassVar[frozenset[str]] = frozenset({"force", "gap", "invariants"})
+    claims: ClassVar[Claims] = Claims(order=1)  # pyright: ignore
+
+    @property
+    def smooth(self) -> bool:
+        return False
+
+    def guess(self, step: Step) -> SchatzmanPaoliUnknowns:
+        start = step.start
+        contacts = step.mechanics.contact.count(step.t, start.q)
+        return SchatzmanPaoliUnknowns(start.v, start.p, jnp.reshape(start.impulse, (contacts, -1))[:, :1])
+
+    def residual(self, x: SchatzmanPaoliUnknowns, step: Step) -> dict[str, jax.Array]:
+        m, h, t0, t1, (q0, p0, v0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
+        c, q1 = m.contact, q0 + h * x.v1
+        rho = c.restitution(x.impulse.shape[0])
+        dp = h * m.rate(t0, q0, v0, p0) + _normal_force(m, t0, q0, x.impulse[:, 0])
+        before = q0 - h * v0
+        # each contact has its own restitution, so each takes its gap at a place of its own
+        gap = jax.vmap(lambda e: c.gap(t1, (q1 + e * before) / (1 + e)))(rho)
+        gap = jnp.diagonal(gap) / h
+        scale = _compliance(m, t0, q0, v0, p0)[:, 0]
+        impulse = x.impulse[:, 0]
+        wanted = jnp.maximum(impulse - _softened(gap, impulse, scale) / scale, 0.0)
+        return {
+            "momentum": jax.jvp(m.legendre, (t0, q0, v0, p0), (h, h * v0, x.v1 - v0, dp))[1],
+            "end: velocity": m.legendre(t1, q1, x.v1, x.p1),
+            "contact": impulse - wanted,
+        }
+
+    def finish(self, x: SchatzmanPaoliUnknowns, step: Step):
+        return step.end(dq=step.h * x.v1, dp=x.p1 - step.start.p, v=x.v1, impulse=x.impulse)
+
+    def misfit(self, system: Any) -> str | None:
+        if system.provides("tangent") and np.any(np.asarray(system.friction) > 0):
+            return "it knows no friction; use da.MoreauJean(), or set friction = 0."
+        return None
