@@ -40,6 +40,8 @@ from .contact_laws import ContactLaw, NewtonCoulomb
 #: In the Jacobian alone, this part of a contact's own compliance is added: dependent contacts (a box on four corners)
 #: leave it singular otherwise. The equations that are solved do not contain it.
 COMPLIANCE = 1e-7
+#: A gap this much smaller than the positions is closed: roundoff must not let go what rests.
+ROUNDOFF = 1e-11
 
 
 class MoreauJeanUnknowns(NamedTuple):
@@ -128,7 +130,7 @@ class MoreauJean(Method):
         velocity, scale = self.contact_velocity(x, step), _compliance(m, tm, qm, vm, x.p_mid)
         equations["contact"] = self._complementarity(x.impulse, velocity, scale, step)
         if self.position_correction:
-            gap = c.gap(t1, q1)
+            gap = self.gap_after(x, step)
             equations["gap"] = x.tau - jnp.maximum(x.tau - _softened(gap, x.tau, scale[:, 0]) / scale[:, 0], 0.0)
         return equations
 
@@ -141,7 +143,12 @@ class MoreauJean(Method):
     def closed(self, step: Step):
         """Which contacts are forecast to be closed, (contacts,)."""
         c, (q, _, v, *_) = step.mechanics.contact, step.start
-        return c.gap(step.t, q) + self.gamma * step.h * c.velocity(step.t, q, v)[:, 0] <= 0
+        forecast = c.gap(step.t, q) + self.gamma * step.h * c.velocity(step.t, q, v)[:, 0]
+        return forecast <= ROUNDOFF * (jnp.max(jnp.abs(q)) + step.h * jnp.max(jnp.abs(v)))
+
+    def gap_after(self, x: MoreauJeanUnknowns, step: Step):
+        """Distances at the end of the step, (contacts,)."""
+        return step.mechanics.contact.gap(step.t_end, step.start.q + self._displacement(x, step))
 
     def contact_velocity(self, x: MoreauJeanUnknowns, step: Step):
         """w of the law, (contacts, d): U+ + rho U- in the normal, U+ in the tangential directions."""

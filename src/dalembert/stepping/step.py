@@ -16,8 +16,9 @@ from jax.flatten_util import ravel_pytree
 from ..engine import Phase, StepFunctions
 from ..errors import MethodDoesNotFit
 from ..formulation import mechanics_of
-from ..method import Advance, Method, Step
+from ..method import Advance, Method, MoreauJean, Step
 from ..problem import AbstractSystem, State
+from .contact_step import ContactSolver
 from .family import Family, for_family
 
 
@@ -107,7 +108,15 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
         smooth=method.smooth,
+        rescue=_rescue(family, method, layout, rows),
     )
+
+
+def _rescue(family: Family, method: Method, layout: Layout, rows):
+    """A solver for steps that Newton does not find, where there is one."""
+    if isinstance(method, MoreauJean) and layout.contacts:
+        return ContactSolver(family, method, layout, rows).solve
+    return None
 
 
 #: Systems with more coordinates are not searched for wrong solutions: the maximum over all of them couples them all.
