@@ -18,6 +18,7 @@ from jax.extend import core as jex
 
 from ..errors import UnsupportedByEngine
 from .array_program import ArrayProgram
+from .gather import gather
 from .primitives import ELEMENTWISE, MOVES, QUICK, SPECIAL, STRUCTURAL, AnyProgram, Nodes, Value, ids_of
 from .program import Program
 
@@ -134,9 +135,10 @@ class Interpreter:
             raise UnsupportedByEngine(f"{equation.primitive.name} with an index that depends on the state")
         moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
         parameters = dict(equation.params)
-        if "fill_value" in parameters:
+        if equation.primitive.name == "gather":
             fill = parameters["fill_value"]
-            parameters["fill_value"] = int(self.program.constants(np.array(np.nan if fill is None else fill)))
+            missing = self.program.constants(np.array(np.nan if fill is None else fill))
+            return Nodes(gather(moved[0], np.asarray(moved[1]), parameters, int(missing)).astype(np.int64))
         result = np.asarray(equation.primitive.bind(*moved, **parameters))
         return Nodes(result.astype(np.int64))
 
@@ -146,6 +148,10 @@ def _known(value) -> np.ndarray:
 
 
 def _evaluate_known(equation, arguments: list) -> list:
+    if equation.primitive.name == "gather" and equation.params["fill_value"] is None:
+        fill = np.nan if np.issubdtype(arguments[0].dtype, np.floating) else np.iinfo(np.int64).min
+        if np.issubdtype(arguments[0].dtype, np.number):
+            return [gather(arguments[0], np.asarray(arguments[1]), equation.params, fill).astype(arguments[0].dtype)]
     quick = QUICK.get(equation.primitive.name)
     if quick is not None:
         return [np.asarray(quick(equation.params, *arguments))]

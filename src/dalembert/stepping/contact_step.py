@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
@@ -47,7 +48,7 @@ class ContactSolver:
 
     def __init__(self, family: Family, method: MoreauJean, layout, rows) -> None:
         self._family, self._method, self._layout, self._rows = family, method, layout, rows
-        self._places: _Places | None = None
+        self._places = self._find_places()
         self._linearised = Function(self._smooth_part)
         self._known = Function(lambda t, *rest: self._start_part(t[0], *rest))
         self.residual = 0.0
@@ -55,12 +56,21 @@ class ContactSolver:
     def _step(self, t, h, state, parameters) -> Step:
         return Step(mechanics_of(self._family.at(parameters), self._rows), t, h, self._layout.unflatten(state))
 
+    def _find_places(self) -> _Places:
+        number = jax.ShapeDtypeStruct((), jnp.float64)
+        state, parameters = (
+            jax.ShapeDtypeStruct((size,), jnp.float64) for size in (self._layout.n_state, self._family.size)
+        )
+        shapes = jax.eval_shape(lambda *a: self._method.guess(self._step(*a)), number, number, state, parameters)
+        sizes = [int(np.prod(part.shape)) for part in shapes]
+        named = dict(zip(shapes._fields, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]), strict=True))
+        impulse, tau = named["impulse"].reshape(shapes.impulse.shape), named["tau"]
+        return _Places(np.setdiff1d(np.arange(sum(sizes)), np.concatenate([impulse.ravel(), tau])), impulse, tau)
+
     def _start_part(self, t, h, state, parameters):
         """What is known before the step: the guess, which contacts are closed, friction."""
         step = self._step(t, h, state, parameters)
         guess = self._method.guess(step)
-        if self._places is None:
-            self._places = _places(guess)
         contacts = guess.impulse.shape[0]
         friction = self._method.law.friction_used(step.mechanics.contact.friction(contacts))
         closed = jnp.where(self._method.closed(step), 1.0, 0.0)
@@ -80,7 +90,6 @@ class ContactSolver:
         """The unknowns of the step, None if they were not found."""
         arguments = (np.asarray(h), np.asarray(state, dtype=np.float64), np.asarray(parameters))
         known = self._known(np.array([t]), *arguments)[0]
-        assert self._places is not None
         places, contacts = self._places, self._layout.contacts
         size = len(known) - 2 * contacts
         x = known[:size].copy()
@@ -102,7 +111,6 @@ class ContactSolver:
 
     def _improved(self, x, values, jacobian, closed, chosen, mu):
         """The next iterate, and whether the laws were solved to tolerance."""
-        assert self._places is not None
         places, count = self._places, len(self._places.smooth)
         columns = jacobian.tocsc()
         S, S_y = values[:count], columns[:count][:, places.smooth]
@@ -144,11 +152,3 @@ def _law(W, b, mu, directions: int, start) -> tuple[np.ndarray, float]:
         return unilateral.z, unilateral.residual
     frictional = nonlinear.solve_friction(W, b, mu, directions, start)
     return frictional.r, frictional.residual
-
-
-def _places(guess) -> _Places:
-    numbers, unravel = ravel_pytree(guess)
-    named = unravel(jnp.arange(numbers.shape[0], dtype=jnp.float64))
-    impulse, tau = (np.asarray(part).astype(np.int64) for part in (named.impulse, named.tau))
-    smooth = np.setdiff1d(np.arange(len(numbers)), np.concatenate([impulse.ravel(), tau]))
-    return _Places(smooth, impulse, tau)
