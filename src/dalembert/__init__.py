@@ -6,6 +6,8 @@ _jax.config.update("jax_enable_x64", True)  # before anything is traced: every n
 
 from . import gallery, plots  # noqa: E402
 from .diagnostics import (  # noqa: E402
+    DiscretePrinciple,
+    discrete_principle,
     drift,
     observed_order,
     reversibility_defect,
@@ -75,6 +77,7 @@ __all__ = [
     "ContactWarning",
     "DalembertError",
     "DiscreteLagrangian",
+    "DiscretePrinciple",
     "EnergyMomentum",
     "Frictionless",
     "Galerkin",
@@ -107,6 +110,7 @@ __all__ = [
     "boundary_value",
     "consistent",
     "discrete_lagrangian",
+    "discrete_principle",
     "drift",
     "euler_spark",
     "gallery",

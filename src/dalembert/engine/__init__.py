@@ -4,6 +4,7 @@ from .choice import choose_engine
 from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
+from .phases import PhasedRun, TimeSteps
 from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
@@ -18,11 +19,13 @@ __all__ = [
     "EnsembleRun",
     "Function",
     "Phase",
+    "PhasedRun",
     "RowFunction",
     "RowJacobian",
     "RowNewton",
     "RowSolver",
     "StepFunctions",
+    "TimeSteps",
     "Unkeyed",
     "XlaRun",
     "choose_engine",

@@ -24,14 +24,18 @@ def choose_engine(
     compensated: bool = True,
     engine: str = "auto",
     extended: bool = False,
+    sizes: bool = False,
 ) -> NativeRun | PhasedRun | XlaRun:
-    """A runner for these step functions; compiled code is kept and serves the next call with the same functions."""
+    """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
+
+    `sizes` asks for one that takes steps of different sizes in one call, where there is one.
+    """
     if extended:
         _check_extended(engine)
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
-        if functions.phases and not extended:
+        if (functions.phases or sizes) and not extended:
             return _phased(functions, compensated, Unkeyed((state, t0, h, parameters))).begin()
         return _native(functions, compensated, extended, Unkeyed((state, t0, h, parameters))).begin()
     except UnsupportedByEngine as reason:

@@ -2,22 +2,33 @@
 
 Each phase has its own compiled step (phases with the same functions share it) and its own history; a small driver,
 compiled once, calls them in turn, so that code and compile time do not grow with the number of phases. A step in which
-a phase fails is repeated phase by phase with everything the native engine has against failures.
+a phase fails is repeated phase by phase with everything the native engine has against failures. The driver takes the
+time and the size of every step from a table, so that it also serves runs with steps of any sizes; a plain method is
+then a step of one phase.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
-from .contract import OK, Carry, Chunk, StepFunctions
+from .contract import OK, Carry, Chunk, Phase, StepFunctions
 from .llvm_compile import compile_text
 from .native import NativeRun
 
 #: places in the control array of the driver
 _PHASES, _STEPS, _EVERY, _STEP, _COUNT, _STATUS, _N_STATE, _N_ALL, _FAILED = range(9)
+
+
+class TimeSteps(NamedTuple):
+    """Steps of any sizes, one row a step."""
+
+    t: np.ndarray  # when it begins
+    h: np.ndarray  # its size
+    fresh: np.ndarray  # 1 where its size is new: extrapolation through the steps before would miss, so it starts anew
 
 
 class PhasedRun:
@@ -35,14 +46,15 @@ class PhasedRun:
         compensated: bool,
     ) -> None:
         self.functions = functions
-        self._fractions = np.array([phase.fraction for phase in functions.phases])
+        phases = functions.phases or (Phase(functions, 1.0),)
+        self._fractions = np.array([phase.fraction for phase in phases])
         self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
         distinct: dict[StepFunctions, NativeRun] = {}
-        for phase in functions.phases:
+        for phase in phases:
             if phase.functions not in distinct:
                 first = (phase.functions, state, t0, phase.fraction * h, parameters, compensated)
                 distinct[phase.functions] = NativeRun(*first)
-        self._runners = [distinct[phase.functions] for phase in functions.phases]
+        self._runners = [distinct[phase.functions] for phase in phases]
         self._repeated = 0
 
     def begin(self) -> PhasedRun:
@@ -78,24 +90,31 @@ class PhasedRun:
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
-        target = int(carry.step) + steps
-        pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
+        numbers = int(carry.step) + np.arange(steps)
+        grid = TimeSteps(t0 + numbers * h, np.full(steps, h), np.zeros(steps, np.int64))
+        return self.run_sizes(carry, grid, save_every, parameters)
+
+    def run_sizes(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
+        """Take the steps of the grid, saving after every `save_every`-th since the start of the run."""
+        first, pieces = int(carry.step), [self._raw(carry, grid, save_every, parameters)]
         while pieces[-1].status != OK:
-            repeated = self._phase_by_phase(pieces[-1].carry, t0, h, parameters, save_every)
+            stuck = int(pieces[-1].carry.step) - first
+            repeated = self._phase_by_phase(
+                pieces[-1].carry, float(grid.t[stuck]), float(grid.h[stuck]), parameters, save_every
+            )
             if repeated is None:
                 break
             self._repeated += 1
-            left = target - int(repeated.carry.step)
-            pieces += [repeated, self._raw(repeated.carry, t0, h, left, save_every, parameters)]
+            left = TimeSteps(*(part[stuck + 1 :] for part in grid))
+            pieces += [repeated, self._raw(repeated.carry, left, save_every, parameters)]
         last = pieces[-1]
         saved, iterations, worst = (
             np.concatenate([getattr(p, name) for p in pieces]) for name in ("saved", "iterations", "worst")
         )
         return Chunk(last.carry, saved, iterations, worst, last.status, last.residual)
 
-    def _phase_by_phase(self, stuck: Carry, t0: float, h: float, parameters, save_every: int) -> Chunk | None:
+    def _phase_by_phase(self, stuck: Carry, t: float, h: float, parameters, save_every: int) -> Chunk | None:
         state, compensation, spent = stuck.state, stuck.compensation, 0
-        t = t0 + float(stuck.step) * h
         for runner, offset, fraction in zip(self._runners, self._offsets, self._fractions, strict=True):
             carry = runner.first_carry(state)._replace(compensation=compensation)
             chunk = runner.run(carry, t + offset * h, fraction * h, 1, 1, parameters, 1)
@@ -115,14 +134,14 @@ class PhasedRun:
             history=carry.history[k], known=carry.known[k], contraction=carry.contraction[k], step=np.array(0)
         )
 
-    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
-        n_state, count = self.functions.n_state, len(self._runners)
+    def _raw(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
+        n_state, count, steps = self.functions.n_state, len(self._runners), len(grid.t)
         block = np.concatenate([carry.state, carry.compensation])  # the driver moves both as one
         backup, parameters = np.empty_like(block), np.array(parameters, dtype=np.float64)
         state, compensation = block[:n_state], block[n_state:]
         saves = steps // save_every + 2
         saved, iterations, worst = np.empty((saves, n_state)), np.zeros(saves, np.int64), np.zeros(saves, np.int64)
-        t = t0 + float(carry.step) * h
+        t, h = (float(grid.t[0]), float(np.max(grid.h))) if steps else (0.0, 1.0)  # scales suit the largest step
         phases, pointers, scales = [], [], {}
         for k in np.argsort(-np.abs(self._fractions), kind="stable").tolist():  # scales of the longest phase serve all
             if self._runners[k] not in scales:
@@ -138,11 +157,11 @@ class PhasedRun:
         control[[_PHASES, _STEPS, _EVERY, _STEP]] = count, steps, save_every, int(carry.step)
         control[[_N_STATE, _N_ALL]] = n_state, len(block)
         functions = np.array([runner.address() for runner in self._runners], dtype=np.uint64)
-        table, numbers = np.array(pointers, dtype=np.uint64), np.array([t0, h])
+        table = np.array(pointers, dtype=np.uint64)
         drive = _driver(table.shape[1])
         drive(
-            *(a.ctypes.data for a in (functions, table, self._offsets, numbers, block, backup, saved, iterations, worst,
-                                      control))
+            *(a.ctypes.data for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
+                                      block, backup, saved, iterations, worst, control))
         )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
         new = Carry(
@@ -158,7 +177,7 @@ class PhasedRun:
 def _driver(pointers: int):
     """The loop over steps and phases, for steps with so many pointer arguments."""
     code, _ = compile_text(_driver_text(pointers), effort=2)
-    function = code.function("drive", *[ctypes.c_void_p] * 10)
+    function = code.function("drive", *[ctypes.c_void_p] * 13)
     _KEPT.append(code)
     return function
 
@@ -180,10 +199,10 @@ def _driver_text(pointers: int) -> str:
     return f"""
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-define void @drive(ptr %functions, ptr %arguments, ptr %offsets, ptr %numbers, ptr %state, ptr %backup, ptr %saved,
-                   ptr %iterations, ptr %worst, ptr %control) {{
+define void @drive(ptr %functions, ptr %arguments, ptr %offsets, ptr %fractions, ptr %times, ptr %sizes, ptr %anew,
+                   ptr %state, ptr %backup, ptr %saved, ptr %iterations, ptr %worst, ptr %control) {{
 entry:
-{head}{load("t0", "double", "%numbers", "0")}{load("h", "double", "%numbers", "1")}
+{head}
   %bytes = mul i64 %all, 8
   %row = mul i64 %width, 8
   %end = add i64 %first, %steps
@@ -195,9 +214,10 @@ step:
   br i1 %more, label %begin, label %done
 begin:
   call void @llvm.memcpy.p0.p0.i64(ptr %backup, ptr %state, i64 %bytes, i1 false)
-  %s.real = sitofp i64 %s to double
-  %passed = fmul double %s.real, %h
-  %t = fadd double %t0, %passed
+  %row.now = sub i64 %s, %first
+{load("t", "double", "%times", "%row.now")}{load("h", "double", "%sizes", "%row.now")}
+{load("fresh", "i64", "%anew", "%row.now")}
+  %same = icmp eq i64 %fresh, 0
   br label %phase
 phase:
   %p = phi i64 [ 0, %begin ], [ %p.next, %advanced ]
@@ -206,6 +226,13 @@ phase:
   %shift = fmul double %offset, %h
   %now = fadd double %t, %shift
   store double %now, ptr %a0
+{load("fraction", "double", "%fractions", "%p")}
+  %size = fmul double %fraction, %h
+  %a0.size = getelementptr double, ptr %a0, i64 1
+  store double %size, ptr %a0.size
+{load("known", "i64", "%a10", "0")}
+  %known.new = select i1 %same, i64 %known, i64 0
+  store i64 %known.new, ptr %known.at
   %c1 = getelementptr i64, ptr %a10, i64 1
   store i64 0, ptr %c1
   %c2 = getelementptr i64, ptr %a10, i64 2

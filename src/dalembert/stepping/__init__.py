@@ -7,6 +7,7 @@ from .ensemble import member
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
 from .simulate import Run, Status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
+from .variable_steps import integrate_sizes, is_sequence
 
 __all__ = [
     "OBSERVABLES",
@@ -20,6 +21,8 @@ __all__ = [
     "flat_parameters",
     "inside_steps",
     "integrate",
+    "integrate_sizes",
+    "is_sequence",
     "is_traced",
     "member",
     "multipliers",

@@ -32,25 +32,28 @@ class InnerValues(NamedTuple):
 
 
 def inside_steps(
-    system: AbstractSystem, method: Method, rows, t, h: float, start: State, end: State, step, theta
+    system: AbstractSystem, method: Method, rows, t, h, start: State, end: State, step, theta
 ) -> InnerValues:
     """The polynomials of steps from `start` to `end`.
 
     Args:
         t: the times at which the steps begin, (steps,).
+        h: their sizes, (steps,).
         start, end: the states at both ends, (steps, ...) each.
         step: in which of the steps each point lies, (N,).
         theta: where in it, in [0, 1], (N,).
     """
     layout = Layout(start.q.shape[1], start.lam.shape[1], start.psi.shape[1])
     if type(method).dense is Method.dense:  # the cubic needs both ends only, which are known
-        q, v = hermite(theta[:, None], h, start.q[step], start.v[step], (end.q - start.q)[step], end.v[step])
+        q, v = hermite(
+            theta[:, None], h[step][:, None], start.q[step], start.v[step], (end.q - start.q)[step], end.v[step]
+        )
         return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, layout.m)))
     parameters = np.asarray(flat_parameters(system))
     tools = _dense(Family(system), method, layout, rows)
     vectors = np.concatenate([np.asarray(part, dtype=np.float64) for part in start], axis=1)
     count = len(vectors)
-    sizes, many = np.broadcast_to(h, (count,)), np.broadcast_to(parameters, (count, len(parameters)))
+    sizes, many = h, np.broadcast_to(parameters, (count, len(parameters)))
     roots = tools.newton(tools.guess(t, sizes, vectors, many), t, sizes, vectors, many)
     if not np.all(roots.found):
         first = int(np.flatnonzero(~roots.found)[0])

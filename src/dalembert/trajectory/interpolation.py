@@ -44,18 +44,19 @@ def interpolate(run: Trajectory, t) -> Interpolated:
         )
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
-    h, first = float(run._info["h"]), float(run.t[0])
+    sizes = np.atleast_1d(np.asarray(run._info["h"], dtype=np.float64))
     if not len(flat):
         return Interpolated(times, *(np.zeros((*shape, part.shape[1])) for part in (run.q, run.v, run.lam)))
     if len(run.t) < 2:  # a run that failed in its first step
         parts = (np.repeat(np.asarray(part), len(flat), axis=0) for part in (run.q, run.v, run.lam))
         return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))
-    every = round(float(run.t[1] - run.t[0]) / h)
-    number = np.clip(np.floor((flat - first) / h), 0, every * (len(run.t) - 1) - 1).astype(np.int64)
+    every, number = _numbers(run, sizes, flat)
     steps, which = np.unique(number, return_inverse=True)
-    begins = first + h * steps
-    theta = np.clip((flat - begins[which]) / h, 0.0, 1.0)
-    start, end = _ends(run, steps, every, h)
+    one_size = len(sizes) == 1
+    begins = run.t[0] + sizes * steps if one_size else np.asarray(run.t)[steps]
+    h = np.broadcast_to(sizes, steps.shape) if one_size else sizes[steps]
+    theta = np.clip((flat - begins[which]) / h[which], 0.0, 1.0)
+    start, end = _ends(run, steps, every, float(sizes[0]))
     rows = run._info["rows"]
     inner = inside_steps(run.system, run.method, rows, begins, h, start, end, which, theta)
     lam = _multipliers(
@@ -63,6 +64,27 @@ def interpolate(run: Trajectory, t) -> Interpolated:
         inner.nodes if rows is None else inner.nodes[:0], inner.inner_lam,
     )  # fmt: skip
     return Interpolated(times, *(part.reshape(*shape, -1) for part in (inner.q, inner.v, lam)))
+
+
+class _Numbers(NamedTuple):
+    """How many steps lie between saved states, and in which step each time lies."""
+
+    every: int
+    number: np.ndarray
+
+
+def _numbers(run: Trajectory, sizes: np.ndarray, times: np.ndarray) -> _Numbers:
+    saved = len(run.t) - 1
+    if len(sizes) == 1:
+        every = round(float(run.t[1] - run.t[0]) / float(sizes[0]))
+        number = np.floor((times - run.t[0]) / sizes)
+        return _Numbers(every, np.clip(number, 0, every * saved - 1).astype(np.int64))
+    if run.status.step != saved:
+        raise InputError(
+            "a run with steps of different sizes can be interpolated only where every state was saved; repeat it with "
+            "save_every=1."
+        )
+    return _Numbers(1, np.clip(np.searchsorted(run.t, times, side="right") - 1, 0, saved - 1))
 
 
 def _times(run: Trajectory, t) -> np.ndarray:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import InputError, StepFailure
 from ..method import Method
 from ..problem import AbstractSystem
-from ..stepping import Status, integrate, is_traced
+from ..stepping import Status, integrate, integrate_sizes, is_sequence, is_traced
 from .record import Trajectory
 
 
@@ -17,8 +19,8 @@ def simulate(
     q0=None,
     v0=None,
     p0=None,
-    t: tuple[float, float] = (0.0, 1.0),
-    h: float = 0.01,
+    t: tuple[float, float | None] = (0.0, 1.0),
+    h: float | Sequence[float] | np.ndarray = 0.01,
     *,
     save_every: int = 1,
     on_failure: str = "raise",
@@ -40,7 +42,8 @@ def simulate(
         v0: the velocity at t0; or give `p0`, the momentum.
         p0: the momentum at t0, instead of `v0`.
         t: the interval (t0, t1).
-        h: the step size; it must divide the interval.
+        h: the step size; it must divide the interval. Or a sequence of positive step sizes that add up to its length;
+            then t may be (t0, None), and the run ends where they end.
         save_every: keep every k-th state; memory does not grow with the others.
         on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
         progress: show a progress bar.
@@ -58,23 +61,23 @@ def simulate(
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:
             raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")
-    run = integrate(
-        system,
-        method,
-        q0 if y0 is None else y0,
-        v0,
-        p0=p0 if z0 is None else z0,
-        t=t,
-        h=h,
-        save_every=save_every,
-        progress=progress,
-        project=project,
-        redundant=redundant,
-        compensated=compensated,
-        engine=engine,
-        precision=precision,
-        traced_check=on_failure == "raise",
-    )
+    start = (system, method, q0 if y0 is None else y0, v0)
+    options = {
+        "p0": p0 if z0 is None else z0,
+        "t": t,
+        "h": h,
+        "save_every": save_every,
+        "progress": progress,
+        "project": project,
+        "redundant": redundant,
+        "compensated": compensated,
+        "engine": engine,
+        "precision": precision,
+    }
+    if is_sequence(h):
+        run = integrate_sizes(*start, **options)
+    else:
+        run = integrate(*start, **options, traced_check=on_failure == "raise")
     trajectory = Trajectory._from_run(run)
     if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
         failed = np.flatnonzero(run.status)
