@@ -14,11 +14,14 @@ class ArrayEvaluator:
 
     def __init__(self, program: ArrayProgram, outputs: np.ndarray) -> None:
         needed = program.needed(outputs)
-        place = np.zeros(len(program), np.int64)
-        place[needed] = np.arange(len(needed))
         codes = program.code[needed]
         constants, inputs = needed[codes == CONST], needed[codes == INPUT]
-        self.size, self._outputs = len(needed), place[outputs]
+        layers = list(program.layers(needed[codes > LINEAR]))
+        # numbered so that the results of a layer lie side by side
+        order = np.concatenate([constants, inputs, *(group for _, group in layers)])
+        place = np.zeros(len(program), np.int64)
+        place[order] = np.arange(len(order))
+        self.size, self._outputs = len(order), place[outputs]
         self._constants = place[constants], program.numbers[constants]
         kinds, indices = program.first[inputs], program.second[inputs]
         self._inputs = [
@@ -26,10 +29,11 @@ class ArrayEvaluator:
             for k, kind in enumerate(program.kinds)
             if np.any(kinds == k)
         ]
-        self._layers = []
-        for op, group in program.layers(needed[codes > LINEAR]):
+        self._layers, first = [], len(constants) + len(inputs)
+        for op, group in layers:
             arguments = [place[a] for a in program.arguments(group) if a[0] >= 0]
-            self._layers.append((op, place[group], arguments))
+            self._layers.append((op, slice(first, first + len(group)), arguments))
+            first += len(group)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
         """Outputs along the first axis. `inputs` holds an array for every kind of input; all that have samples have
@@ -37,15 +41,20 @@ class ArrayEvaluator:
         tables = {kind: np.asarray(inputs[kind], dtype=np.float64) for kind, _, _ in self._inputs}
         samples = {table.shape[1] for table in tables.values() if table.ndim > 1} or {1}
         (count,) = samples - {1} or {1}
-        values = np.empty((self.size, count))
+        if count == 1:  # one axis is much quicker to index than two
+            return self._walk({kind: table.reshape(-1) for kind, table in tables.items()}, ())[:, None]
+        return self._walk(tables, (count,))
+
+    def _walk(self, tables: dict[str, np.ndarray], samples: tuple[int, ...]) -> np.ndarray:
+        values = np.empty((self.size, *samples))
         where, numbers = self._constants
-        values[where] = numbers[:, None]
+        values[where] = numbers[:, None] if samples else numbers
         for kind, where, indices in self._inputs:
             table = tables[kind]
-            values[where] = table[indices] if table.ndim > 1 else table[indices, None]
+            values[where] = table[indices] if table.ndim == values.ndim else table[indices, None]
         with np.errstate(all="ignore"):
             for op, where, arguments in self._layers:
-                operands = [values[a] for a in arguments]
+                operands = [values.take(a, axis=0) for a in arguments]
                 if op == "select":
                     operands[0] = operands[0] != 0.0
                 values[where] = NUMPY[op](*operands)

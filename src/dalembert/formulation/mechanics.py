@@ -194,7 +194,7 @@ class OverdeterminedMechanics(Mechanics):
 
     def reactions(self, t, q, v, p, lam, psi, *, ideal: bool = False) -> Any:
         """-reaction(y, z, psi); `ideal`: its linearisation at psi = 1, where friction laws are smooth."""
-        if not self.system.provides("reaction"):
+        if not self.system.provides("reaction") or lam.shape[0] == 0:
             return jnp.zeros_like(p)
         if ideal:
             one = jnp.ones_like(lam)

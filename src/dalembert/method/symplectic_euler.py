@@ -26,6 +26,15 @@ The adjoint of the true method is not the conjugate one but::
     z1 = Z + h f(y1, Z) + h a r(y1, z1, P0)          (conjugate: without f)
     0  = g_y(y1) v(y1, z1)
 
+For a `DifferentialAlgebraicInequality` the true method takes the two equations of the constraint as complementarity
+conditions, the second of them with Newton's law of impact where the first one holds with g = 0::
+
+    0 <= g(y1)  _|_  P0 >= 0,        0 <= U1 + rho U0  _|_  P1 >= 0,        P1 = 0 where g(y1) > 0
+
+U1 = g_y(y1) v1 and U0 = min(g_y(y1) v0, 0); in a step that starts with g(y0) > 0 the impulses act by `impact` of the
+system instead of its reaction. The motion leaves the constraint where its multiplier vanishes, and lands
+again.
+
 The adjoint of the natural method with a is the natural conjugate with 1 - a, and the other way round.
 """
 
@@ -37,11 +46,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InconsistentMethodWarning, InputError
 from .base import Claims, Method, Step
 
+#: A gap this much smaller than the positions is closed.
+ROUNDOFF = 1e-11
 _HANDLES = frozenset({"holonomic", "force", "reaction", "invariants", "overdetermined"})
 
 
@@ -63,8 +75,9 @@ class _Euler(Method):
     handles: ClassVar[frozenset[str]] = _HANDLES
 
     def guess(self, step: Step) -> EulerUnknowns:
-        q, p, v, lam, *_ = step.start
-        return EulerUnknowns(V=v, Z=p, y1=q + step.h * v, P0=lam, z1=p, v1=v, P1=lam)
+        q, p, v, lam, _, impulse = step.start
+        psi = impulse / step.h if step.mechanics.contact.present else lam
+        return EulerUnknowns(V=v, Z=p, y1=q + step.h * v, P0=psi, z1=p, v1=v, P1=psi)
 
     @property
     @abc.abstractmethod
@@ -83,18 +96,46 @@ class _Euler(Method):
         m, h, t0, t1, (q0, p0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
         first, last = self._increments(x, step)
         t, q = (t1, x.y1) if self._at_end else (t0, q0)
+        on_position, on_velocity = self._constraints(x, step)
         return {
             "stage: momentum": x.Z - p0 - first,
             "stage: velocity": m.legendre(t, q, x.V, x.Z),
             "end: position": x.y1 - q0 - h * x.V,
-            "end: position constraint": m.constraint(t1, x.y1),
+            "end: position constraint": on_position,
             "end: momentum": x.z1 - x.Z - last,
             "end: velocity": m.legendre(t1, x.y1, x.v1, x.z1),
-            "end: hidden constraint": m.hidden(t1, x.y1, x.v1),
+            "end: hidden constraint": on_velocity,
         }
+
+    def _constraints(self, x: EulerUnknowns, step: Step):
+        """g and its derivative at the end, or what complements them."""
+        m, h, t1 = step.mechanics, step.h, step.t_end
+        if not m.contact.present:
+            return m.constraint(t1, x.y1), m.hidden(t1, x.y1, x.v1)
+        c, v0 = m.contact, step.start.v
+        scale = self._effect_of_multiplier(step)
+        pressed = x.P0 - c.gap(t1, x.y1) / (h**2 * scale)
+        before = jnp.minimum(c.velocity(t1, x.y1, v0)[:, 0], 0.0)
+        after = c.velocity(t1, x.y1, x.v1)[:, 0] + c.restitution(x.P1.shape[0]) * before
+        wanted = jnp.where(pressed > 0, jnp.maximum(x.P1 - after / (h * scale), 0.0), 0.0)
+        return x.P0 - jnp.maximum(pressed, 0.0), x.P1 - wanted
+
+    def _effect_of_multiplier(self, step: Step):
+        """|g_y v_z r_psi| of each constraint at psi = 1, where friction laws are smooth."""
+        m, t, (q0, p0, v0, *_) = step.mechanics, step.t, step.start
+
+        def approach(psi):
+            change = -m.reactions(t, q0, v0, p0, psi, psi)
+            rate = jax.jvp(lambda p: -m.legendre(t, q0, v0, p), (p0,), (change,))[1]
+            return m.contact.velocity(t, q0, rate)[:, 0]
+
+        one = jnp.ones_like(step.start.impulse)
+        return jnp.abs(jnp.diagonal(jax.jacfwd(approach)(one)))
 
     def finish(self, x: EulerUnknowns, step: Step):
         first, last = self._increments(x, step)
+        if step.mechanics.contact.present:
+            return step.end(dq=step.h * x.V, dp=first + last, v=x.v1, impulse=step.h * x.P1)
         return step.end(dq=step.h * x.V, dp=first + last, v=x.v1, lam=x.P1)
 
     def _increments(self, x: EulerUnknowns, step: Step):
@@ -102,8 +143,18 @@ class _Euler(Method):
         m, h, t0, t1, (q0, p0, v0, _, psi, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
         at_stage = m.rate(*((t1, x.y1) if self._at_end else (t0, q0)), x.V, x.Z)
         force = h * at_stage
-        first = h * self._first_reaction(lambda P: -m.reactions(t0, q0, v0, p0, P, psi), x)
-        last = h * self._last_reaction(lambda P: -m.reactions(t1, x.y1, x.v1, x.z1, P, psi), x)
+        if m.contact.present:
+            flying = m.contact.gap(t0, q0) > ROUNDOFF * jnp.max(jnp.abs(q0))
+
+            def reaction(y, z, P):
+                pushed = m.system.reaction(y, z, jnp.where(flying, 0.0, P))
+                return pushed + m.system.impact(y, z, jnp.where(flying, h * P, 0.0)) / h
+
+            first = h * self._first_reaction(lambda P: reaction(q0, p0, P), x)
+            last = h * self._last_reaction(lambda P: reaction(x.y1, x.z1, P), x)
+        else:
+            first = h * self._first_reaction(lambda P: -m.reactions(t0, q0, v0, p0, P, psi), x)
+            last = h * self._last_reaction(lambda P: -m.reactions(t1, x.y1, x.v1, x.z1, P, psi), x)
         return (first, force + last) if self._at_end else (force + first, last)
 
 
@@ -115,6 +166,8 @@ class SymplecticEuler(_Euler):
         conjugate: take the force and the velocity at the end of the step instead of its start.
         alpha: the share of the first reaction; not 0, and for the natural extension not 1.
     """
+
+    handles: ClassVar[frozenset[str]] = _HANDLES | {"inequality"}
 
     extension: str = eqx.field(static=True, default="true")
     conjugate: bool = eqx.field(static=True, default=False)
@@ -146,6 +199,8 @@ class SymplecticEuler(_Euler):
         return AdjointSymplecticEuler(not self.conjugate, self.alpha)
 
     def misfit(self, system) -> str | None:
+        if self.extension == "natural" and "inequality" in system.parts:
+            return 'only the extension "true" treats inequalities.'
         if self.extension == "natural" and system.provides("reaction"):
             warnings.warn(
                 "the natural extension is inconsistent where the reaction is not affine in psi: it converges to the "

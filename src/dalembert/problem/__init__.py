@@ -1,7 +1,7 @@
 """What moves. No step size, no solver."""
 
 from .contact import check_contact_data, contact_data
-from .overdetermined import OverdeterminedDAE
+from .overdetermined import DifferentialAlgebraicInequality, OverdeterminedDAE
 from .state import State
 from .system import (
     AbstractSystem,
@@ -15,6 +15,7 @@ from .system import (
 
 __all__ = [
     "AbstractSystem",
+    "DifferentialAlgebraicInequality",
     "HamiltonianSystem",
     "OverdeterminedDAE",
     "State",

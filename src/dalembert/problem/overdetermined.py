@@ -55,4 +55,34 @@ class OverdeterminedDAE(AbstractSystem):
         return self.constraint(q)
 
 
+class DifferentialAlgebraicInequality(OverdeterminedDAE):
+    """The same with a unilateral constraint::
+
+        y' = velocity(y, z)
+        z' = force(y, z) + reaction(y, z, psi)
+        0 <= constraint(y)  _|_  psi >= 0
+
+    Where the constraint closes with a velocity, that velocity is reversed times `restitution` (0: it stays closed).
+    The reaction must vanish with psi, and its derivative by psi be finite at psi = 0 (write a friction c psi^r as
+    `jnp.where(psi > 0, ...)`).
+    """
+
+    def provides(self, part: str) -> bool:
+        if part == "holonomic":
+            return False
+        return super().provides("constraint") if part == "gap" else super().provides(part)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return ("inequality", *(part for part in ("invariants",) if self.provides(part)))
+
+    def gap(self, t, q) -> Any:
+        return self.constraint(q)
+
+    def impact(self, y, z, impulse) -> Any:
+        """The jump of z by impulses, shape (m,), where the constraint closes. The reaction by default, which is right
+        if it is proportional to psi; friction c psi^r with r < 1 has no part in an impact."""
+        return self.reaction(y, z, impulse)
+
+
 REQUIRED.extend([(OverdeterminedDAE, "velocity", "y, z"), (OverdeterminedDAE, "force", "y, z")])

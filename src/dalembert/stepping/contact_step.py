@@ -7,8 +7,9 @@ complements are linearised at the last iterate::
     dy = -S_y^-1 (S + S_P dP),        w = b + W P,        W = w_P - w_y S_y^-1 S_P
 
 W is the Delassus matrix of the contacts that are forecast closed. The law is solved exactly for P, y follows, and this
-is repeated until nothing changes (Newton's method of Josephy): once where the equations are linear in y. Corrections
-tau of the position form a problem of their own, 0 <= gap _|_ tau >= 0, solved in turn with the first.
+is repeated until nothing changes (Newton's method of Josephy, with the derivatives of the first iterate as long as it
+converges well). Corrections tau of the position form a problem of their own, 0 <= gap _|_ tau >= 0, solved in turn with
+the first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import scipy.sparse.linalg as sparse_linalg
 from jax.flatten_util import ravel_pytree
 
 from .. import nonlinear
-from ..engine import Function
+from ..engine import Function, RowFunction
 from ..formulation import mechanics_of
 from ..method import MoreauJean, Step
 from .family import Family
@@ -31,6 +32,8 @@ from .family import Family
 MAX_ITERATIONS = 40
 #: The iteration ends when the unknowns change by less than this, relative to their groups.
 TOLERANCE = 1e-12
+#: Derivatives are taken anew when the change falls by less than this factor.
+SLOW = 0.3
 #: Complementarity residuals above this are failures.
 COMPLEMENTARITY = 1e-10
 
@@ -43,14 +46,30 @@ class _Places(NamedTuple):
     tau: np.ndarray
 
 
+class _Law(NamedTuple):
+    """The contacts that may act, linearised: w = b + W P.
+
+    W is symmetric: directions that turn during the step leave a skew part of the size of h, which solvers of contact
+    problems do not want; without it the iteration has the same solution.
+    """
+
+    rows: np.ndarray  # of w among the values
+    moved: np.ndarray  # the impulses among the unknowns
+    w_y: sparse.csc_matrix
+    reach: np.ndarray  # S_y^-1 S_P
+    W: np.ndarray
+    friction: np.ndarray
+    directions: int
+
+
 class ContactSolver:
     """Steps of one Moreau-Jean method on one family of systems."""
 
     def __init__(self, family: Family, method: MoreauJean, layout, rows) -> None:
         self._family, self._method, self._layout, self._rows = family, method, layout, rows
         self._places = self._find_places()
-        self._linearised = Function(self._smooth_part)
-        self._known = Function(lambda t, *rest: self._start_part(t[0], *rest))
+        self._linearised, self._values = Function(self._smooth_part), RowFunction(self._smooth_part)
+        self._known = RowFunction(self._start_part)
         self.residual = 0.0
 
     def _step(self, t, h, state, parameters) -> Step:
@@ -88,67 +107,72 @@ class ContactSolver:
 
     def solve(self, t: float, h: float, state, parameters) -> np.ndarray | None:
         """The unknowns of the step, None if they were not found."""
-        arguments = (np.asarray(h), np.asarray(state, dtype=np.float64), np.asarray(parameters))
-        known = self._known(np.array([t]), *arguments)[0]
-        places, contacts = self._places, self._layout.contacts
+        arguments = (np.asarray(t), np.asarray(h), np.asarray(state, dtype=np.float64), np.asarray(parameters))
+        known = self._known(*(part[None] for part in arguments))[0]
+        contacts = self._layout.contacts
         size = len(known) - 2 * contacts
-        x = known[:size].copy()
-        closed, friction = known[size : size + contacts] > 0.5, known[size + contacts :]
-        x[places.impulse[~closed].ravel()] = 0.0
-        chosen, mu = places.impulse[closed], friction[closed]
+        x, closed, friction = known[:size].copy(), known[size : size + contacts] > 0.5, known[size + contacts :]
+        x[self._places.impulse[~closed].ravel()] = 0.0
+        laws: list[_Law] = []
+        before = np.inf
         for _ in range(MAX_ITERATIONS):
-            values, jacobian = self._linearised(x, np.asarray(t), *arguments)
-            if not (np.all(np.isfinite(values)) and np.all(np.isfinite(jacobian.data))):
+            if laws:
+                values = self._values(x[None], *(part[None] for part in arguments))[0]
+            else:
+                values, jacobian = self._linearised(x, *arguments)
+                if not (np.all(np.isfinite(values)) and np.all(np.isfinite(jacobian.data))):
+                    return None
+                try:
+                    laws, solve = self._factorised(jacobian.tocsc(), closed, friction)
+                except RuntimeError:  # singular
+                    return None
+            new, residual = self._improved(x, values, laws, solve)
+            if not np.all(np.isfinite(new)):
                 return None
-            new, good = self._improved(x, values, jacobian, closed, chosen, mu)
-            if new is None or not np.all(np.isfinite(new)):
-                return None
-            change = np.max(np.abs(new - x) / self._sizes(new))
+            change = float(np.max(np.abs(new - x), initial=0.0) / max(np.max(np.abs(new), initial=0.0), 1e-300))
             x = new
-            if good and change <= TOLERANCE:
+            if residual <= COMPLEMENTARITY and change <= TOLERANCE:
+                self.residual = residual
                 return x
+            if change > SLOW * before:
+                laws = []
+            before = change
         return None
 
-    def _improved(self, x, values, jacobian, closed, chosen, mu):
-        """The next iterate, and whether the laws were solved to tolerance."""
-        places, count = self._places, len(self._places.smooth)
-        columns = jacobian.tocsc()
-        S, S_y = values[:count], columns[:count][:, places.smooth]
-        try:
-            solve = sparse_linalg.splu(sparse.csc_matrix(S_y)).solve
-        except RuntimeError:  # singular
-            return None, False
-        moved = chosen.ravel()
-        new, good = x.copy(), True
-        free = solve(S)
-        if len(moved):
-            rows = count + np.flatnonzero(np.repeat(closed, places.impulse.shape[1]))
-            w_y, reach = columns[rows][:, places.smooth], solve(columns[:count][:, moved].toarray())
-            W = columns[rows][:, moved].toarray() - w_y @ reach
-            b = values[rows] - w_y @ free - W @ x[moved]
-            new[moved], self.residual = _law(W, b, mu, places.impulse.shape[1], x[moved])
-            good = self.residual <= COMPLEMENTARITY
-            free = free + reach @ (new[moved] - x[moved])
-        if len(places.tau):
-            rows = count + places.impulse.size + np.arange(len(places.tau))
-            g_y, reach = columns[rows][:, places.smooth], solve(columns[:count][:, places.tau].toarray())
-            W = columns[rows][:, places.tau].toarray() - g_y @ reach
-            b = values[rows] - g_y @ free - W @ x[places.tau]
-            new[places.tau], residual = _law(W, b, np.zeros(len(places.tau)), 1, x[places.tau])
-            good = good and residual <= COMPLEMENTARITY
-            free = free + reach @ (new[places.tau] - x[places.tau])
-        new[places.smooth] -= free
-        return new, good
+    def _factorised(self, columns: sparse.csc_matrix, closed, friction):
+        """The laws of the contacts that may act, and the solver of the smooth equations."""
+        places, count, d = self._places, len(self._places.smooth), self._places.impulse.shape[1]
+        solve = sparse_linalg.splu(sparse.csc_matrix(columns[:count][:, places.smooth])).solve
+        laws = []
+        for rows, moved, mu, directions in (
+            (np.flatnonzero(np.repeat(closed, d)), places.impulse[closed].ravel(), friction[closed], d),
+            (places.impulse.size + np.arange(len(places.tau)), places.tau, np.zeros(len(places.tau)), 1),
+        ):
+            if len(moved):
+                w_y = columns[count + rows][:, places.smooth]
+                reach = solve(columns[:count][:, moved].toarray())
+                W = columns[count + rows][:, moved].toarray() - w_y @ reach
+                laws.append(_Law(count + rows, moved, w_y, reach, (W + W.T) / 2, mu, directions))
+        return laws, solve
 
-    def _sizes(self, x) -> np.ndarray:
-        """One size for all unknowns of a step with velocities and impulses: the largest, so that zero does no harm."""
-        return np.full(len(x), max(float(np.max(np.abs(x))), 1e-300))
+    def _improved(self, x, values, laws, solve) -> tuple[np.ndarray, float]:
+        """The next iterate, and the worst residual of the laws."""
+        new, worst = x.copy(), 0.0
+        free = solve(values[: len(self._places.smooth)])
+        for law in laws:
+            old = x[law.moved]
+            b = values[law.rows] - law.w_y @ free - law.W @ old
+            new[law.moved], residual = _impulses(law, b, old)
+            free = free + law.reach @ (new[law.moved] - old)
+            worst = max(worst, residual)
+        new[self._places.smooth] -= free
+        return new, worst
 
 
-def _law(W, b, mu, directions: int, start) -> tuple[np.ndarray, float]:
+def _impulses(law: _Law, b: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
     """Impulses that satisfy the law, and its residual."""
-    if directions == 1:
-        unilateral = nonlinear.solve_lcp(W, b, start)
+    if law.directions == 1:
+        unilateral = nonlinear.solve_lcp(law.W, b, start)
         return unilateral.z, unilateral.residual
-    frictional = nonlinear.solve_friction(W, b, mu, directions, start)
+    frictional = nonlinear.solve_friction(law.W, b, law.friction, law.directions, start)
     return frictional.r, frictional.residual

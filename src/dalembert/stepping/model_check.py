@@ -14,7 +14,14 @@ from jax.core import Tracer
 
 from ..engine import Unkeyed, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
-from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System, check_contact_data
+from ..problem import (
+    AbstractSystem,
+    DifferentialAlgebraicInequality,
+    HamiltonianSystem,
+    OverdeterminedDAE,
+    System,
+    check_contact_data,
+)
 from .family import Family, equation, for_family
 from .step import Layout
 
@@ -105,6 +112,9 @@ def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:
     m = _rows(f"{name}.constraint(y)", _shape(system.constraint, y, name=name))
     psi = jax.ShapeDtypeStruct((m,), jnp.float64)
     _expect(f"{name}.reaction(y, z, psi)", _shape(system.reaction, y, y, psi, name=name), (n,), n)
+    if isinstance(system, DifferentialAlgebraicInequality):
+        check_contact_data(system, m)
+        return Layout(n, 0, 0, contacts=m)
     return Layout(n, m, 0)
 
 

@@ -107,7 +107,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         summed_blocks=(layout.n, layout.n),
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
-        smooth=method.smooth,
+        smooth=method.smooth and layout.contacts == 0,
         rescue=_rescue(family, method, layout, rows),
     )
 
