@@ -9,9 +9,13 @@ from .diagnostics import (  # noqa: E402
     DiscretePrinciple,
     discrete_principle,
     drift,
+    hausdorff_distance,
+    l1_error,
+    l2_error,
     observed_order,
     reversibility_defect,
     symplectic_defect,
+    uniform_error,
     work_precision,
 )
 from .errors import (  # noqa: E402
@@ -115,6 +119,9 @@ __all__ = [
     "euler_spark",
     "gallery",
     "gauss_spark",
+    "hausdorff_distance",
+    "l1_error",
+    "l2_error",
     "load",
     "lobatto_spark",
     "natural_limit",
@@ -126,5 +133,6 @@ __all__ = [
     "symmetries",
     "symplectic_defect",
     "system",
+    "uniform_error",
     "work_precision",
 ]

@@ -1,5 +1,21 @@
-"""Roots. Knows no mechanics."""
+"""Roots and complementarity. Knows no mechanics."""
 
+from .complementarity import LcpSolution, lcp_residual, solve_lcp
+from .friction_cone import BlockMatrix, FrictionSolution, block_matrix, friction_residual, solve_friction
 from .newton import Root, find_root
+from .semismooth import NewtonLcpSolution, lcp_newton
 
-__all__ = ["Root", "find_root"]
+__all__ = [
+    "BlockMatrix",
+    "FrictionSolution",
+    "LcpSolution",
+    "NewtonLcpSolution",
+    "Root",
+    "block_matrix",
+    "find_root",
+    "friction_residual",
+    "lcp_newton",
+    "lcp_residual",
+    "solve_friction",
+    "solve_lcp",
+]
