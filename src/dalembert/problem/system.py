@@ -50,6 +50,19 @@ class AbstractSystem(eqx.Module):
     # origin - 0 - 1 - 2 - ...; nothing by default.
     bars = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A plain attribute that overrides an inherited field is its new default, as one would expect."""
+        super().__init_subclass__(**options)
+        own = inspect.get_annotations(cls)
+        inherited = {
+            field.name: field.type
+            for base in cls.__mro__[1:]
+            if "__dataclass_fields__" in vars(base)
+            for field in dataclasses.fields(base)
+        }
+        plain = {name: kind for name, kind in inherited.items() if name in vars(cls) and name not in own}
+        cls.__annotations__ = plain | own
+
     def holonomic(self, t, q) -> Any:
         """Holonomic constraints g(t, q) = 0: a scalar or an array of shape (m,)."""
         raise NotImplementedError

@@ -14,7 +14,7 @@ the first.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,7 @@ class _Law(NamedTuple):
 
     rows: np.ndarray  # of w among the values
     moved: np.ndarray  # the impulses among the unknowns
-    w_y: sparse.csc_matrix
+    w_y: Any  # sparse
     reach: np.ndarray  # S_y^-1 S_P
     W: np.ndarray
     friction: np.ndarray
@@ -139,7 +139,7 @@ class ContactSolver:
             before = change
         return None
 
-    def _factorised(self, columns: sparse.csc_matrix, closed, friction):
+    def _factorised(self, columns: Any, closed, friction):
         """The laws of the contacts that may act, and the solver of the smooth equations."""
         places, count, d = self._places, len(self._places.smooth), self._places.impulse.shape[1]
         solve = sparse_linalg.splu(sparse.csc_matrix(columns[:count][:, places.smooth])).solve

@@ -42,10 +42,14 @@ def _shape(value) -> tuple[int, ...]:
 
 
 def _batched_fields(system: AbstractSystem) -> list[str]:
-    """Fields declared as `float` that hold one value a member."""
+    """Fields declared as `float` that hold one value a member. Those of contacts may hold one value a contact."""
     if not isinstance(system, AbstractSystem):
         return []
-    scalar = [field.name for field in dataclasses.fields(system) if field.type in (float, "float")]
+    scalar = [
+        field.name
+        for field in dataclasses.fields(system)
+        if field.type in (float, "float") and field.name not in ("restitution", "friction")
+    ]
     return [name for name in scalar if np.ndim(getattr(system, name)) == 1]
 
 

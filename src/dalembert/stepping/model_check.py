@@ -33,9 +33,17 @@ DENSE_ROWS = 400
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system)):
-        return _layout(system, n)
-    return _family_layout(Family(system), n, Unkeyed(system))
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system))
+    layout = _layout(system, n) if traced else _family_layout(Family(system), n, Unkeyed(system))
+    if layout.contacts:  # numbers, not shapes: they differ within a family
+        check_contact_data(system, layout.contacts)
+        friction = system.friction
+        if not system.provides("tangent") and not isinstance(friction, Tracer) and np.any(np.asarray(friction) > 0):
+            raise ModelError(
+                f"{type(system).__name__} has friction but no tangent(t, q): give the friction directions as rows, an "
+                f"array of shape ({layout.contacts}, {n}) in the plane or ({layout.contacts}, 2, {n}) in space."
+            )
+    return layout
 
 
 @for_family()
@@ -83,14 +91,7 @@ def _contacts(system: AbstractSystem, n: int, t, q) -> tuple[int, int]:
             raise ModelError(f"{name} defines tangent(t, q) but no gap(t, q); friction needs a contact.")
         return 0, 1
     contacts = _rows(f"{name}.gap(t, q)", _shape(system.gap, t, q, name=name))
-    check_contact_data(system, contacts)
     if not system.provides("tangent"):
-        friction = system.friction
-        if not isinstance(friction, Tracer) and np.any(np.asarray(friction) > 0):
-            raise ModelError(
-                f"{name} has friction but no tangent(t, q): give the friction directions as rows, an array of shape "
-                f"({contacts}, {n}) in the plane or ({contacts}, 2, {n}) in space."
-            )
         return contacts, 1
     found = _shape(system.tangent, t, q, name=name)
     if not hasattr(found, "shape") or found.shape not in ((contacts, n), (contacts, 1, n), (contacts, 2, n)):
@@ -113,7 +114,6 @@ def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:
     psi = jax.ShapeDtypeStruct((m,), jnp.float64)
     _expect(f"{name}.reaction(y, z, psi)", _shape(system.reaction, y, y, psi, name=name), (n,), n)
     if isinstance(system, DifferentialAlgebraicInequality):
-        check_contact_data(system, m)
         return Layout(n, 0, 0, contacts=m)
     return Layout(n, m, 0)
 

@@ -1,4 +1,4 @@
-"""Four particles joined by linear springs fall on a rough floor: the same problem in siconos (Debian's python3-siconos).
+"""Four particles joined by linear springs fall on a rough floor: the same problem in siconos (python3-siconos).
 
 Run with the interpreter siconos was built for; prints positions, velocities and impulses of all steps as JSON.
 """
