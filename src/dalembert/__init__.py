@@ -39,6 +39,7 @@ from .method import (  # noqa: E402
     ContactLaw,
     DiscreteLagrangian,
     EnergyMomentum,
+    EventCapturing,
     Frictionless,
     Galerkin,
     GalerkinLagrangian,
@@ -57,11 +58,21 @@ from .method import (  # noqa: E402
     discrete_lagrangian,
     euler_spark,
     gauss_spark,
+    half_explicit,
+    lobatto_iiia,
     lobatto_spark,
+    radau_iia,
     standard_gauss,
 )
-from .problem import HamiltonianSystem, OverdeterminedDAE, State, System, system  # noqa: E402
-from .stepping import ConsistentStart, consistent  # noqa: E402
+from .problem import (  # noqa: E402
+    DifferentialAlgebraicInequality,
+    HamiltonianSystem,
+    OverdeterminedDAE,
+    State,
+    System,
+    system,
+)
+from .stepping import ConsistentStart, Event, Events, consistent  # noqa: E402
 from .trajectory import Interpolated, Trajectory, boundary_value, load, simulate  # noqa: E402
 
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
@@ -80,9 +91,13 @@ __all__ = [
     "ContactLaw",
     "ContactWarning",
     "DalembertError",
+    "DifferentialAlgebraicInequality",
     "DiscreteLagrangian",
     "DiscretePrinciple",
     "EnergyMomentum",
+    "Event",
+    "EventCapturing",
+    "Events",
     "Frictionless",
     "Galerkin",
     "GalerkinLagrangian",
@@ -119,14 +134,17 @@ __all__ = [
     "euler_spark",
     "gallery",
     "gauss_spark",
+    "half_explicit",
     "hausdorff_distance",
     "l1_error",
     "l2_error",
     "load",
+    "lobatto_iiia",
     "lobatto_spark",
     "natural_limit",
     "observed_order",
     "plots",
+    "radau_iia",
     "reversibility_defect",
     "simulate",
     "standard_gauss",

@@ -5,6 +5,7 @@ from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .phases import PhasedRun, TimeSteps
+from .rescue import Rescue
 from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
@@ -20,6 +21,7 @@ __all__ = [
     "Function",
     "Phase",
     "PhasedRun",
+    "Rescue",
     "RowFunction",
     "RowJacobian",
     "RowNewton",

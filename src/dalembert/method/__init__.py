@@ -7,10 +7,12 @@ from .composition_schemes import SCHEMES
 from .contact_laws import ContactLaw, Frictionless, NewtonCoulomb
 from .discrete_lagrangian import DiscreteLagrangian, discrete_lagrangian
 from .energy_momentum import EnergyMomentum
+from .event_capturing import EventCapturing
 from .galerkin import Galerkin
 from .galerkin_lagrangian import GalerkinLagrangian
 from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
+from .runge_kutta import RungeKutta, half_explicit, lobatto_iiia, radau_iia
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
@@ -27,6 +29,7 @@ __all__ = [
     "ContactLaw",
     "DiscreteLagrangian",
     "EnergyMomentum",
+    "EventCapturing",
     "Frictionless",
     "Galerkin",
     "GalerkinLagrangian",
@@ -37,6 +40,7 @@ __all__ = [
     "MoreauJean",
     "NewtonCoulomb",
     "Rattle",
+    "RungeKutta",
     "SchatzmanPaoli",
     "Sequence",
     "Shake",
@@ -48,7 +52,10 @@ __all__ = [
     "discrete_lagrangian",
     "euler_spark",
     "gauss_spark",
+    "half_explicit",
+    "lobatto_iiia",
     "lobatto_spark",
     "method_named",
+    "radau_iia",
     "standard_gauss",
 ]

@@ -4,14 +4,19 @@ from .boundary_value import solve_boundary_value
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
 from .ensemble import member
+from .event_run import integrate_events
+from .events import EVENT_PREFIX, Event, Events
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
 from .simulate import Run, Status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
 from .variable_steps import integrate_sizes, is_sequence
 
 __all__ = [
+    "EVENT_PREFIX",
     "OBSERVABLES",
     "ConsistentStart",
+    "Event",
+    "Events",
     "Layout",
     "Run",
     "Status",
@@ -21,6 +26,7 @@ __all__ = [
     "flat_parameters",
     "inside_steps",
     "integrate",
+    "integrate_events",
     "integrate_sizes",
     "is_sequence",
     "is_traced",

@@ -22,6 +22,7 @@ from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .consistent import Start, is_traced, prepare_start
+from .contact_run import ContactRun, has_many_contacts
 from .ensemble import batch_size, integrate_ensemble
 from .family import flat_parameters
 from .step import Layout, assemble, check_fit
@@ -68,6 +69,7 @@ class Run:
     status: Any  # a `Status`, or a traced code
     h: float
     stats: dict[str, Any] = field(default_factory=dict)
+    events: Any = None  # an `Events`, where the method finds them
 
 
 def integrate(
@@ -240,9 +242,12 @@ def _run_eagerly(
     parameters = np.asarray(flat_parameters(system))
     state = np.concatenate([np.ravel(part) for part in start.state])
     begun = time.perf_counter()
-    runner = choose_engine(
-        functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
-    )
+    if engine == "auto" and not extended and has_many_contacts(functions, start.layout):
+        runner = ContactRun(functions, compensated)
+    else:
+        runner = choose_engine(
+            functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
+        )
     compiled = time.perf_counter()
     carry = runner.first_carry(state)
     # chunks end where a state is saved, so that no iteration is counted across their ends

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import InputError
+from ..stepping import EVENT_PREFIX
 
 _DIMENSIONS = {
     "q": ("time", "coordinate"),
@@ -37,7 +38,8 @@ def dataset_of(arrays: dict[str, Any], info: dict, status: dict) -> xr.Dataset:
         if name == "t":
             continue
         extra = tuple(f"{name.removeprefix('invariant_')}_{axis}" for axis in range(np.ndim(values) - 1))
-        variables[_NAMES_IN_FILE.get(name, name)] = (_DIMENSIONS.get(name, ("time", *extra)), values)
+        along = "event" if name.startswith(EVENT_PREFIX) else "time"
+        variables[_NAMES_IN_FILE.get(name, name)] = (_DIMENSIONS.get(name, (along, *extra)), values)
     attributes = {"dalembert": json.dumps(info), "status": json.dumps(status)}
     return xr.Dataset(variables, coords={"t": ("time", arrays["t"])}, attrs=attributes)
 

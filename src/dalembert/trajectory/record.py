@@ -17,9 +17,17 @@ import xarray as xr
 from ..errors import InputError
 from ..formulation import mechanics_of, symmetries
 from ..method import Method
-from ..problem import AbstractSystem, OverdeterminedDAE, parameter_record, split_parameters
+from ..problem import (
+    AbstractSystem,
+    DifferentialAlgebraicInequality,
+    OverdeterminedDAE,
+    parameter_record,
+    split_parameters,
+)
 from ..stepping import (
+    EVENT_PREFIX,
     OBSERVABLES,
+    Events,
     Run,
     Status,
     is_traced,
@@ -77,6 +85,8 @@ class Trajectory:
             arrays["iterations"] = run.iterations
         if run.worst_iterations is not None:
             arrays["worst_iterations"] = run.worst_iterations
+        if run.events is not None:
+            arrays |= run.events.arrays()
         info = {
             "method": run.method.name,
             "multiplier": run.method.multiplier,
@@ -133,6 +143,13 @@ class Trajectory:
         return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
 
     @property
+    def events(self) -> Events:
+        """What the contacts did: impacts, closings, openings, stick and slip; of methods that find events."""
+        if not any(name.startswith(EVENT_PREFIX) for name in self._arrays):
+            raise InputError(f"{self._info['method']} records no events; da.EventCapturing() does.")
+        return Events.from_arrays(self._arrays)
+
+    @property
     def y(self):
         """q, as an `OverdeterminedDAE` calls it."""
         return self.q
@@ -175,6 +192,8 @@ class Trajectory:
 
         Of an `OverdeterminedDAE` those of its constraint, which are `lam` too.
         """
+        if isinstance(self.system, DifferentialAlgebraicInequality):
+            return self.impulse / self._info["h"]
         if isinstance(self.system, OverdeterminedDAE):
             return self.lam
         return self._arrays["psi"] if "psi" in self._arrays else self._multipliers[1]
@@ -324,6 +343,7 @@ class Trajectory:
             for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse")
             if name in self._arrays
         }
+        arrays |= {name: values for name, values in self._arrays.items() if name.startswith(EVENT_PREFIX)}
         names = ["t", "q", "v", "p", "lam", "constraint", "hidden"]
         names += [] if isinstance(self.system, OverdeterminedDAE) else ["psi", "energy"]
         arrays |= {name: getattr(self, name) for name in names}

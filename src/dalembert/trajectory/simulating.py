@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InputError, StepFailure
-from ..method import Method
+from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
-from ..stepping import Status, integrate, integrate_sizes, is_sequence, is_traced
+from ..stepping import Status, integrate, integrate_events, integrate_sizes, is_sequence, is_traced
 from .record import Trajectory
 
 
@@ -74,7 +74,9 @@ def simulate(
         "engine": engine,
         "precision": precision,
     }
-    if is_sequence(h):
+    if isinstance(method, EventCapturing):
+        run = integrate_events(*start, **options)
+    elif is_sequence(h):
         run = integrate_sizes(*start, **options)
     else:
         run = integrate(*start, **options, traced_check=on_failure == "raise")

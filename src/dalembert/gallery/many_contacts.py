@@ -1,0 +1,212 @@
+"""Bodies with several contacts: balls on a rail, beads in a column, blocks that rock and stand on each other, a rod.
+
+A rectangle with half sides a, b at (x, y, theta) has the corners (x, y) + R(theta) (+-a, +-b). A point of a body at the
+arm r = (r_x, r_y) from its centre moves with v + theta' (-r_y, r_x).
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..problem import State, System
+from .ready import Ready, Start, exact_state, given_or_default
+
+
+class NewtonCradle(Ready, System):
+    """Equal balls on a straight rail, elastic: at each impact two of them exchange their velocities.
+
+        L = m/2 |v|^2,      gap_i = q_{i+1} - q_i - 2 r
+
+    In x_i = q_i - 2 r i the balls are points that seem to pass through each other: the exact motion is the free one,
+    sorted. In the default start the first ball runs into the others, which stand apart, and the last one leaves.
+    """
+
+    balls: int = 5
+    radius: float = 0.1
+    mass: float = 1.0
+    restitution = 1.0
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * self.mass * (v @ v)
+
+    def gap(self, t, q):
+        return q[1:] - q[:-1] - 2 * self.radius
+
+    def start(self) -> Start:
+        places = 2 * float(self.radius) * np.arange(self.balls) + 0.05 * np.arange(self.balls)
+        places[0] -= 1.0
+        return Start(jnp.asarray(places), jnp.asarray(np.eye(self.balls)[0]), 3.0, 0.05)
+
+    def exact(self, t, q0=None, v0=None) -> State:
+        q0, v0 = (np.asarray(x, dtype=np.float64) for x in given_or_default(self, q0, v0))
+        t, spread = np.asarray(t, dtype=np.float64), 2 * float(self.radius) * np.arange(len(q0))
+        points = q0 - spread + t[:, None] * v0
+        order = np.argsort(points, axis=1, kind="stable")
+        v = v0[order]
+        return exact_state(np.take_along_axis(points, order, axis=1) + spread, float(self.mass) * v, v)
+
+
+class BeadColumn(Ready, System):
+    """Beads above each other that fall on a floor and come to rest there.
+
+    L = m/2 |v|^2 - m g sum q_i,      gaps q_1 - r, q_2 - q_1 - 2 r, ...
+    """
+
+    beads: int = 4
+    radius: float = 0.1
+    gravity: float = 9.81
+    mass: float = 1.0
+    restitution: float = 0.3
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * self.mass * (v @ v) - self.mass * self.gravity * jnp.sum(q)
+
+    def gap(self, t, q):
+        return jnp.concatenate([q[:1] - self.radius, q[1:] - q[:-1] - 2 * self.radius])
+
+    def start(self) -> Start:
+        number = np.arange(self.beads)
+        heights = float(self.radius) * (2 * number + 1) + 0.05 * (number + 1) ** 1.5
+        return Start(jnp.asarray(heights), jnp.zeros(self.beads), 2.0, 0.01)
+
+
+def _rotation(theta):
+    return jnp.array([[jnp.cos(theta), -jnp.sin(theta)], [jnp.sin(theta), jnp.cos(theta)]])
+
+
+class RockingBlock(Ready, System):
+    """A block that rocks from corner to corner, q = (x, y, theta); with enough friction and rho = 0.
+
+        L = m/2 (x'^2 + y'^2 + (a^2 + b^2)/3 theta'^2) - m g y,      gaps: heights of the two lower corners
+
+    While one corner rests, theta moves as an inverted pendulum. Each impact keeps the part 1 - 3/2 sin^2(alpha) of the
+    rate, tan(alpha) = a / b (Housner 1963).
+    """
+
+    half_width: float = 0.2
+    half_height: float = 0.6
+    gravity: float = 9.81
+    mass: float = 1.0
+    friction: float = 0.8
+    restitution = 0.0
+
+    def lagrangian(self, t, q, v):
+        inertia = (self.half_width**2 + self.half_height**2) / 3
+        return 0.5 * self.mass * (v[0] ** 2 + v[1] ** 2 + inertia * v[2] ** 2) - self.mass * self.gravity * q[1]
+
+    def corners(self, q):
+        """The two lower corners, (2, 2)."""
+        arms = jnp.array([[-1.0, -1.0], [1.0, -1.0]]) * jnp.stack([self.half_width, self.half_height])
+        return q[:2] + arms @ _rotation(q[2]).T
+
+    def gap(self, t, q):
+        return self.corners(q)[:, 1]
+
+    def tangent(self, t, q):
+        arms = self.corners(q) - q[:2]
+        one = jnp.ones(2)
+        return jnp.stack([one, 0 * one, -arms[:, 1]], axis=1)
+
+    def rate_kept(self) -> float:
+        """The part of theta' that an impact keeps."""
+        a, b = float(self.half_width), float(self.half_height)
+        return 1 - 1.5 * a**2 / (a**2 + b**2)
+
+    def start(self) -> Start:
+        """On the left corner, tilted by 0.1 to the left... and let go: it falls back onto its foot."""
+        theta = 0.1
+        rotation = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
+        low = rotation @ np.array([-float(self.half_width), -float(self.half_height)])
+        return Start(jnp.array([0.0, -low[1], theta]), jnp.zeros(3), 1.0, 0.005)
+
+
+class BoxStack(Ready, System):
+    """Boxes on a floor and on each other, q = (x, y, theta) of each; every box stands on the two corners of its foot.
+
+        L = sum m/2 (x'^2 + y'^2 + (a^2 + b^2)/3 theta'^2) - m g y
+
+    The gaps are the distances of these corners from the top face of the box below (from the floor for the first one).
+    """
+
+    boxes: int = 3
+    half_width: float = 0.5
+    half_height: float = 0.25
+    gravity: float = 9.81
+    mass: float = 1.0
+    friction: float = 0.5
+    restitution = 0.0
+
+    def lagrangian(self, t, q, v):
+        v, inertia = v.reshape(-1, 3), (self.half_width**2 + self.half_height**2) / 3
+        kinetic = jnp.sum(v[:, :2] ** 2) + inertia * jnp.sum(v[:, 2] ** 2)
+        return 0.5 * self.mass * kinetic - self.mass * self.gravity * jnp.sum(q.reshape(-1, 3)[:, 1])
+
+    def _pairs(self, q):
+        """For every contact: the corner, its arm, the normal of the face below, the arm of the point below."""
+        arms = jnp.array([[-1.0, -1.0], [1.0, -1.0]]) * jnp.stack([self.half_width, self.half_height])
+        bodies = q.reshape(-1, 3)
+        found = []
+        for k in range(self.boxes):
+            turned = arms @ _rotation(bodies[k, 2]).T
+            corners = bodies[k, :2] + turned
+            below = jnp.zeros(3).at[1].set(-self.half_height) if k == 0 else bodies[k - 1]
+            normal = jnp.stack([-jnp.sin(below[2]), jnp.cos(below[2])])
+            found += [(corners[i], turned[i], normal, corners[i] - below[:2]) for i in range(2)]
+        return found
+
+    def gap(self, t, q):
+        return jnp.stack([normal @ arm - self.half_height for _, _, normal, arm in self._pairs(q)])
+
+    def tangent(self, t, q):
+        rows = []
+        for contact, (_, upper, normal, lower) in enumerate(self._pairs(q)):
+            along, k = jnp.stack([normal[1], -normal[0]]), contact // 2
+            row = jnp.zeros(3 * self.boxes)
+            row = row.at[3 * k : 3 * k + 3].set(_generalised(along, upper))
+            rows.append(row if k == 0 else row.at[3 * k - 3 : 3 * k].set(-_generalised(along, lower)))
+        return jnp.stack(rows)
+
+    def start(self) -> Start:
+        """Standing on each other."""
+        b = float(self.half_height)
+        q0 = np.array([[0.0, (2 * k + 1) * b, 0.0] for k in range(self.boxes)]).ravel()
+        return Start(jnp.asarray(q0), jnp.zeros(3 * self.boxes), 1.0, 0.01)
+
+
+def _generalised(direction, arm):
+    """The row that turns the velocity of a body into that of the point at `arm` along `direction`."""
+    return jnp.stack([direction[0], direction[1], arm[0] * direction[1] - arm[1] * direction[0]])
+
+
+class PainleveRod(Ready, System):
+    """A thin rod of length 2 l whose lower end slides on a rough floor, q = (x, y, theta) of its centre.
+
+        L = m/2 (x'^2 + y'^2 + l^2/3 theta'^2) - m g y,      gap = y - l sin(theta)
+
+    With p = m W_NN of the sliding end, p = 1 + 3 cos(theta) (cos(theta) - mu sin(theta)) for sliding to the right:
+    where p < 0 Coulomb's law has no solution or two (Painleve 1895); mu = 4/3 is the least that allows it.
+    """
+
+    half_length: float = 1.0
+    gravity: float = 9.81
+    mass: float = 1.0
+    friction: float = 0.5
+    restitution = 0.0
+
+    def lagrangian(self, t, q, v):
+        kinetic = v[0] ** 2 + v[1] ** 2 + self.half_length**2 / 3 * v[2] ** 2
+        return 0.5 * self.mass * kinetic - self.mass * self.gravity * q[1]
+
+    def gap(self, t, q):
+        return jnp.stack([q[1] - self.half_length * jnp.sin(q[2])])
+
+    def tangent(self, t, q):
+        return jnp.stack([jnp.stack([jnp.ones(()), jnp.zeros(()), self.half_length * jnp.sin(q[2])])])
+
+    def start(self) -> Start:
+        """The lower end slides to the right, the rod leans forward."""
+        theta = 1.0
+        return Start(
+            jnp.array([0.0, float(self.half_length) * np.sin(theta), theta]), jnp.array([1.0, 0.0, 0.0]), 0.5, 0.005
+        )

@@ -1,0 +1,302 @@
+"""Event capturing of any order: a Runge-Kutta method between events, Moreau's step across them.
+
+Which contacts are closed, which of these stick and which way the others slide is the mode of the motion. As long as it
+does not change, the motion is smooth; at each stage its accelerations and forces follow from a linear system::
+
+    p'   = rate - g_q^T lam - k_v^T psi + G^T lam_N + T^T lam_T
+    0    = d/dt legendre(t, q, v, p)
+    0    = d/dt (g_q v + g_t),        0 = d/dt k(t, q, v)
+    0    = d/dt U_N    closed,        0 = lam_N                          open
+    0    = d/dt U_T    sticking,      0 = lam_T + mu lam_N sign(U_T)     sliding or open
+
+d/dt U_N = G v' + (dG/dt) v + ...: all derivatives along the motion are there, so that curved and moving contacts are
+right too. The Runge-Kutta method integrates y = (q, v) of a Lagrangian, y = (q, p) of a Hamiltonian. After a step, y is
+moved in the metric of the kinetic energy onto the constraints that hold, by O(h^{p+1}): they are kept to roundoff at
+position and at velocity level, and the order stays.
+
+Across the event, which lies within hbar = C h^{p+1}, one step of Moreau's with the contact taken as closed
+(Acary 2012, doi:10.1016/j.apnum.2012.06.026; Mannshardt 1978, doi:10.1007/BF01397471)::
+
+    U = U- + hbar d/dt U + W P,     0 <= U_N + rho U_N-  _|_  P_N >= 0,     |P_T| <= mu P_N, ...
+
+The loop that looks for events and takes these steps is in `stepping/event_steps.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..errors import InputError
+from ..formulation import Mechanics
+from .base import Claims, Method, Step
+from .runge_kutta import RungeKutta, radau_iia
+
+
+class Modes(NamedTuple):
+    """The mode of each contact: closed or not, sticking or not, the sign of U_T where it slides."""
+
+    closed: Any  # (contacts,) bool
+    sticking: Any  # (contacts,) bool
+    direction: Any  # (contacts,) 1.0, -1.0 or 0.0
+
+
+class Motion(NamedTuple):
+    """Accelerations and forces at one state."""
+
+    v_rate: jax.Array
+    p_rate: jax.Array
+    lam: jax.Array
+    psi: jax.Array
+    force: jax.Array  # (contacts, d)
+
+
+class EventCapturing(Method):
+    """Order p through impacts, accumulations of impacts, lasting contact, release, stick and slip.
+
+    Args:
+        smooth: `radau_iia(s)`, `lobatto_iiia(s)` or `half_explicit(p)`; its order p is that of the method.
+        constant: C; an event is enclosed in an interval of the length C h^{p+1}.
+
+    Friction is treated in the plane (one friction direction a contact).
+    """
+
+    smooth_part: RungeKutta = eqx.field(static=True)
+    constant: float = eqx.field(static=True)
+
+    handles: ClassVar[frozenset[str]] = frozenset(
+        {"holonomic", "nonholonomic", "force", "gap", "tangent", "invariants"}
+    )
+    multiplier: ClassVar[str] = "discrete"
+
+    def __init__(self, smooth: RungeKutta | None = None, constant: float = 1.0) -> None:
+        smooth = radau_iia(2) if smooth is None else smooth
+        if not isinstance(smooth, RungeKutta):
+            raise InputError(
+                "smooth of EventCapturing must be da.radau_iia(s), da.lobatto_iiia(s) or da.half_explicit(p), "
+                f"got {smooth!r}."
+            )
+        number = isinstance(constant, int | float | np.number) and not isinstance(constant, bool)
+        if not number or not 0 < constant < np.inf:
+            raise InputError(f"constant of EventCapturing must be a positive number, got {constant!r}.")
+        self.smooth_part, self.constant = smooth, float(constant)
+
+    def __repr__(self) -> str:
+        constant = "" if self.constant == 1.0 else f", constant={self.constant:g}"
+        return f"EventCapturing({self.smooth_part!r}{constant})"
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(order=self.smooth_part.order, constraints=("position", "velocity"))
+
+    @property
+    def smooth(self) -> bool:
+        return False
+
+    def guess(self, step: Step) -> jax.Array:
+        start = free_modes(step.mechanics.contact.count(step.t, step.start.q))
+        rate = rate_of(step.mechanics, step.t, state_vector(step.mechanics, step.start), start)
+        return jnp.broadcast_to(rate, (self.smooth_part.stages, *rate.shape))
+
+    def residual(self, x, step: Step) -> dict[str, jax.Array]:
+        """The stages of a step on which no contact is closed: K_i = f(t + c_i h, y0 + h sum_j a_ij K_j)."""
+        m = step.mechanics
+        modes, y0 = free_modes(m.contact.count(step.t, step.start.q)), state_vector(m, step.start)
+        matrix, nodes = jnp.array(self.smooth_part.matrix), jnp.array(self.smooth_part.nodes)
+        rates = jax.vmap(lambda t, y: rate_of(m, t, y, modes))(step.t + step.h * nodes, y0 + step.h * matrix @ x)
+        return {"stages": x - rates}
+
+    def finish(self, x, step: Step):
+        m, start = step.mechanics, step.start
+        y1 = state_vector(m, start) + step.h * jnp.array(self.smooth_part.weights) @ x
+        q, v, p = parts_of(m, step.t_end, y1)
+        return step.end(dq=q - start.q, dp=p - start.p, v=v)
+
+    def misfit(self, system) -> str | None:
+        if not system.provides("gap"):
+            return "it has no gap(t, q), so there are no events; use a smooth method such as da.gauss_spark(2)."
+        return None
+
+    def misfit_at(self, mechanics: Mechanics, t, q, v, p) -> str | None:
+        contacts, directions = jax.eval_shape(mechanics.contact.velocity, t, q, v).shape
+        if directions > 2 and bool(jnp.any(mechanics.contact.friction(contacts) > 0)):
+            return (
+                "friction in space (two friction directions a contact) is not located as events; use da.MoreauJean(), "
+                "or set friction = 0."
+            )
+        return None
+
+
+def free_modes(contacts: int) -> Modes:
+    """All contacts open."""
+    return Modes(np.zeros(contacts, bool), np.zeros(contacts, bool), np.zeros(contacts))
+
+
+# -- the state of the Runge-Kutta method -----------------------------------------------------------------------
+
+
+def state_vector(m: Mechanics, state):
+    """y = (q, v) or (q, p), whichever determines the other without solving."""
+    return jnp.concatenate([state.q, state.p if m.system.gives_velocity else state.v])
+
+
+def parts_of(m: Mechanics, t, y):
+    """q, v, p of y; the one that is left out of y is minus `legendre` at zero, which is linear in it."""
+    n = y.shape[0] // 2
+    q, second = y[:n], y[n:]
+    if m.system.gives_velocity:
+        return q, -m.legendre(t, q, jnp.zeros_like(q), second), second
+    return q, second, -m.legendre(t, q, second, jnp.zeros_like(q))
+
+
+# -- smooth motion ---------------------------------------------------------------------------------------------
+
+
+def motion_equations(m: Mechanics, x: Motion, t, q, v, p, modes: Modes):
+    """Zero at the accelerations and forces of a mode, linear in them: the system at the head of this file."""
+    one, normal = jnp.ones_like(t), x.force[:, :1]
+    friction = m.contact.friction(x.force.shape[0])[:, None]
+    closed, sticking = modes.closed[:, None], modes.sticking[:, None]
+    sliding = x.force[:, 1:] + friction * jnp.where(closed, modes.direction[:, None], 0.0) * normal
+    along = jax.jvp(m.contact.velocity, (t, q, v), (one, v, x.v_rate))[1]
+    reactions = m.reactions(t, q, v, p, x.lam, x.psi, ideal=True) - m.contact.force(t, q, x.force)
+    rows = (
+        x.p_rate - m.rate(t, q, v, p) + reactions,
+        jax.jvp(m.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
+        jax.jvp(m.hidden, (t, q, v), (one, v, x.v_rate))[1],
+        jax.jvp(m.velocity_constraint, (t, q, v), (one, v, x.v_rate))[1],
+        jnp.where(closed, along[:, :1], normal),
+        jnp.where(closed & sticking, along[:, 1:], sliding),
+    )
+    return jnp.concatenate([jnp.ravel(row) for row in rows])
+
+
+def no_motion(m: Mechanics, t, q, v) -> Motion:
+    """Zeros of the right shapes."""
+    rows, columns = _rows(m, t, q, v)
+    force = jnp.zeros(jax.eval_shape(m.contact.velocity, t, q, v).shape)
+    return Motion(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(rows), jnp.zeros(columns), force)
+
+
+def motion_of(m: Mechanics, t, q, v, p, modes: Modes) -> Motion:
+    """Accelerations and forces in a mode."""
+    zero, unravel = ravel_pytree(no_motion(m, t, q, v))
+
+    def equations(x):
+        return motion_equations(m, unravel(x), t, q, v, p, modes)
+
+    return unravel(-solve(jax.jacfwd(equations)(zero), equations(zero)))
+
+
+#: Up to this size elimination written out in XLA beats calls of LAPACK.
+SMALL = 24
+
+
+def solve(matrix, right):
+    """A x = b; Gauss-Jordan elimination with the largest pivots for small matrices."""
+    n = matrix.shape[0]
+    if n > SMALL:
+        return jnp.linalg.solve(matrix, right)
+    both = jnp.concatenate([matrix, right.reshape(n, -1)], axis=1)
+    rows = jnp.arange(n)
+
+    def eliminate(k, both):
+        pivot = jnp.argmax(jnp.where(rows >= k, jnp.abs(both[:, k]), -1.0))
+        both = both.at[pivot].set(both[k]).at[k].set(both[pivot])
+        row = both[k] / both[k, k]
+        return (both - both[:, k][:, None] * row).at[k].set(row)
+
+    return jax.lax.fori_loop(0, n, eliminate, both)[:, n:].reshape(right.shape)
+
+
+def _rows(m: Mechanics, t, q, v) -> tuple[int, int]:
+    return jax.eval_shape(m.constraint, t, q).shape[0], jax.eval_shape(m.velocity_constraint, t, q, v).shape[0]
+
+
+def rate_of(m: Mechanics, t, y, modes: Modes):
+    """y'."""
+    q, v, p = parts_of(m, t, y)
+    return slope_of(m, v, motion_of(m, t, q, v, p, modes))
+
+
+def slope_of(m: Mechanics, v, motion: Motion):
+    """y' of one motion, or of many along the first axis."""
+    return jnp.concatenate([v, motion.p_rate if m.system.gives_velocity else motion.v_rate], axis=-1)
+
+
+# -- at one instant --------------------------------------------------------------------------------------------
+
+
+class Response(NamedTuple):
+    """Rates without contact forces, and changes by unit impulses of the contacts (one after the other, the normal one
+    first); the constraints of the system are kept."""
+
+    v: jax.Array
+    contact_rate: jax.Array  # U', (c d,)
+    v_rate: jax.Array
+    second_rate: jax.Array  # of the second half of y
+    delassus: jax.Array  # change of U, (c d, c d)
+    v_by_impulse: jax.Array  # (n, c d)
+    second_by_impulse: jax.Array
+
+
+def response(m: Mechanics, t, y) -> Response:
+    """At one state; W = D (M^-1 restricted to the motions that the constraints allow) D^T with D = (G, T)."""
+    q, v, p = parts_of(m, t, y)
+    shape = jax.eval_shape(m.contact.velocity, t, q, v).shape
+    open_modes = Modes(*(jnp.zeros(shape[0], dtype) for dtype in (bool, bool, float)))
+    free = motion_of(m, t, q, v, p, open_modes)
+    one, n = jnp.ones_like(t), q.shape[0]
+    free_rate = jax.jvp(m.contact.velocity, (t, q, v), (one, v, free.v_rate))[1]
+
+    def equations(x, impulse):
+        dv, dp, lam, psi = unravel(x)
+        return jnp.concatenate([
+            m.mass_residual(dv, dp, t, q, v, p),
+            dp - m.contact.force(t, q, impulse) + m.reactions(t, q, v, p, lam, psi, ideal=True),
+            jax.jvp(lambda v: m.hidden(t, q, v), (v,), (dv,))[1],
+            jax.jvp(lambda v: m.velocity_constraint(t, q, v), (v,), (dv,))[1],
+        ])  # fmt: skip
+
+    flat, unravel = ravel_pytree((q, q, *(jnp.zeros(count) for count in _rows(m, t, q, v))))
+    zero = jnp.zeros(shape)
+    by_x = jax.jacfwd(equations)(jnp.zeros_like(flat), zero)
+    by_impulse = jax.jacfwd(equations, argnums=1)(jnp.zeros_like(flat), zero).reshape(len(flat), -1)
+    answer = -solve(by_x, by_impulse)
+    directions = m.contact.directions(t, q).reshape(-1, n)
+    dv, dp = answer[:n], answer[n : 2 * n]
+    second, second_rate = (dp, free.p_rate) if m.system.gives_velocity else (dv, free.v_rate)
+    return Response(v, jnp.ravel(free_rate), free.v_rate, second_rate, directions @ dv, dv, second)
+
+
+def position_defect(m: Mechanics, x, t, q0, v, p, held):
+    """Zero where x = (q, mu, tau) has g = 0 and the gaps `held` closed, q - q0 along the constraint forces."""
+    n, rows = q0.shape[0], jax.eval_shape(m.constraint, t, q0).shape[0]
+    q, mu, tau = x[:n], x[n : n + rows], x[n + rows :]
+    (push,) = jax.vjp(lambda q: m.contact.gap(t, q), q0)[1](tau)
+    moved = m.mass_residual(q - q0, push - m.constraint_force(t, q0, mu), t, q0, v, p)
+    return jnp.concatenate([moved, m.constraint(t, q), jnp.where(held, m.contact.gap(t, q), tau)])
+
+
+def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking):
+    """Zero where x = (v, p, nu, kappa, P) satisfies the constraints on the velocity, U_N = 0 where `held` and U_T = 0
+    where `sticking`, with p - p0 along the constraint impulses."""
+    n, (rows, columns) = q.shape[0], _rows(m, t, q, x[: q.shape[0]])
+    v, p = x[:n], x[n : 2 * n]
+    nu, kappa, impulse = jnp.split(x[2 * n :], (rows, rows + columns))
+    velocity = m.contact.velocity(t, q, v)
+    impulse = impulse.reshape(velocity.shape)
+    kept = jnp.concatenate([held[:, None], jnp.broadcast_to(sticking[:, None], velocity[:, 1:].shape)], axis=1)
+    reactions = m.constraint_force(t, q, nu) + m.nonholonomic.force(t, q, v, kappa)
+    return jnp.concatenate([
+        m.legendre(t, q, v, p),
+        p - p0 + reactions - m.contact.force(t, q, impulse),
+        m.hidden(t, q, v),
+        m.velocity_constraint(t, q, v),
+        jnp.ravel(jnp.where(kept, velocity, impulse)),
+    ])  # fmt: skip

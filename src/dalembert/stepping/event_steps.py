@@ -1,0 +1,306 @@
+"""The loop of event capturing: smooth steps up to the next event, a step of Moreau's or a change of mode, and on.
+
+A step of the size h is taken in one piece if nothing happens inside. Else the first event is enclosed in an interval
+of the width hbar = C h^{p+1}, not below 64 eps of the times that occur:
+
+    impact     smooth to the beginning of the interval, Moreau's step over it; then the modes of the contacts that rest
+    opening    smooth to the middle of it; the contact carries no force any more
+    slip       smooth to the middle of it; the contact slides against the friction that held it
+    stick      smooth to the middle of it, U_T = 0; the friction that would hold the contact decides whether it sticks
+
+Impacts accumulate where a contact is pushed closed with an acceleration a: the bounces after U- are no higher than
+U-^2 / (2 |a|). Once that is below |U|_max hbar, the error of an impact in q, the contact closes for good (rho = 0).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ..engine.contract import NOT_CONVERGED, NOT_FINITE, SINGULAR
+from ..errors import DalembertError
+from ..formulation import mechanics_of
+from ..method import EventCapturing
+from ..method.event_capturing import Modes, free_modes
+from ..problem import AbstractSystem
+from .consistent import Start
+from .contact_modes import choose_modes, impact
+from .event_kernels import PARTS, SmoothStep, Watched, kernels_of
+from .event_search import Found, Tolerances, first_events
+from .events import Event
+from .family import flat_parameters
+
+#: More events in one step than this are a sign of a model in which they do not end.
+MOST_EVENTS = 20_000
+EPS = float(np.finfo(np.float64).eps)
+#: Events are never located closer than this, relative to the largest time.
+TIME_FLOOR = 64 * EPS
+#: A gap, a velocity or a force below this, relative to the largest of its kind (and 1 for the first two), is roundoff.
+ROUNDOFF = Tolerances(gap=64 * EPS, velocity=1e-12, force=1e-11)
+#: Contacts are taken for touching (or resting), relative to positions (or velocities), up to this.
+TOUCHING = 1e-10
+
+
+class Row(NamedTuple):
+    """What is kept of a state."""
+
+    t: float
+    y: np.ndarray
+    lam: np.ndarray
+    psi: np.ndarray
+    impulse: np.ndarray
+
+
+class EventFailure(DalembertError):
+    """A step could not be completed: code and message of the status."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class EventLoop:
+    """The motion at one time, and what happened up to it."""
+
+    def __init__(self, system: AbstractSystem, method: EventCapturing, start: Start, t0: float, t1: float, h: float):
+        mechanics, layout, state = mechanics_of(system, start.rows), start.layout, start.state
+        self._kernels = kernels_of(system, method.smooth_part, layout, start.rows)
+        self._parameters = np.asarray(flat_parameters(system))
+        self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
+        self._friction = np.asarray(mechanics.contact.friction(layout.contacts))
+        self._shape, self._n = (layout.contacts, layout.directions), layout.n
+        self._bilateral = layout.m + layout.k > 0
+        self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
+        self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
+        self.t = t0
+        self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
+        self.modes = free_modes(layout.contacts)
+        self.events: list[Event] = []
+        self.impulse = np.zeros(self._shape)
+        self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
+        self._fastest = np.zeros(layout.contacts)
+
+    # -- time ----------------------------------------------------------------------------------------------------
+
+    def advance(self, end: float) -> None:
+        """To the time `end`, through all events on the way."""
+        for _ in range(MOST_EVENTS):
+            left = end - self.t
+            if left <= self._floor / 64:
+                break
+            step = self._smooth(left)
+            found = first_events(
+                step.inside, self.modes, self._friction, lambda theta, left=left: self._look(theta * left), left,
+                self._width, self._tolerances(step.inside),
+            )  # fmt: skip
+            if not found:
+                self._accept(step, left)
+                break
+            self._pass(found, left)
+        else:
+            raise EventFailure(
+                NOT_CONVERGED,
+                f"more than {MOST_EVENTS} events; the last is {self.events[-1].kind} of contact "
+                f"{self.events[-1].contact} at t = {self.events[-1].time:.10g}. Use a larger h or constant, "
+                "or check restitution, friction and gap near this state.",
+            )
+        self.t = end
+
+    def row(self) -> Row:
+        """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
+        watched = self._watch()
+        return Row(self.t, self.y, watched.lam, watched.psi, self.impulse.ravel())
+
+    def states(self, rows: list[Row]) -> np.ndarray:
+        """Rows as flat states q, p, v, lam, psi, impulse."""
+        t, y, *others = (np.stack(column) for column in zip(*rows, strict=True))
+        q, v, p = jax.device_get(self._kernels.parts(t, y, self._parameters))
+        return np.concatenate([q, p, v, *others], axis=1)
+
+    # -- smooth steps --------------------------------------------------------------------------------------------
+
+    def _smooth(self, length: float) -> SmoothStep:
+        step = self._kernels.step(self.t, length, self.y, self.modes, self._parameters)
+        self.counts["smooth_steps"] += 1
+        self.counts["newton_iterations"] += int(step.iterations)
+        if not (np.all(np.isfinite(step.y)) and np.all(np.isfinite(step.inside.force))):
+            raise EventFailure(
+                NOT_FINITE,
+                "the equations gave NaN or infinity: forces leave their domain, or the closed contacts and constraints "
+                "become dependent. Try a smaller h, or check the model near this state.",
+            )
+        if not step.converged:
+            raise EventFailure(
+                NOT_CONVERGED,
+                "Newton did not converge in a smooth step; h is too large for this motion, try a smaller h.",
+            )
+        return step
+
+    def _look(self, length: float) -> Watched:
+        return Watched(*(values[PARTS] for values in self._smooth(length).inside))
+
+    def _accept(self, step: SmoothStep, length: float) -> None:
+        self.y, self.t = step.y, self.t + length
+        self.impulse = self.impulse + step.impulse
+        if self._bilateral or np.any(self.modes.closed):
+            self._project(self.modes.closed, self.modes.closed, self.modes.sticking)
+
+    def _project(self, position, held, sticking) -> None:
+        projected = self._kernels.project(self.t, self.y, position, held, sticking, self._parameters)
+        if not (projected.converged and np.all(np.isfinite(projected.y))):
+            raise EventFailure(
+                SINGULAR,
+                "the state cannot be moved onto the constraints and closed contacts: they become dependent there. "
+                "Try a smaller h or other coordinates.",
+            )
+        self.y = projected.y
+
+    def _watch(self) -> Watched:
+        return self._kernels.watch(self.t, self.y, self.modes, self._parameters)
+
+    def _tolerances(self, inside: Watched) -> Tolerances:
+        n = self._n
+        position, speed = (max(1.0, float(np.max(np.abs(part)))) for part in (self.y[:n], inside.velocity))
+        force = float(np.max(np.abs(inside.force)))
+        return Tolerances(ROUNDOFF.gap * position, ROUNDOFF.velocity * speed, ROUNDOFF.force * force)
+
+    # -- events --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Impacts at once where a closed contact approaches, then the modes of the contacts that rest."""
+        watched = self._watch()
+        limits = self._touching_limits(watched)
+        hitting = (watched.gap <= limits.gap) & (watched.velocity[:, 0] < -limits.velocity)
+        if np.any(hitting):
+            self._impact(0.0, hitting)
+            return
+        self.modes = self._chosen(watched.velocity, np.zeros(self._shape[0], bool))
+
+    def _pass(self, found: list[Found], left: float) -> None:
+        """Through the first of the events found, and those that are not to be told from it."""
+        first = min(found, key=lambda event: event.last)
+        together = [event for event in found if event.first <= first.last]
+        hitting = np.zeros(self._shape[0], bool)
+        hitting[[event.contact for event in together if event.kind == "impact"]] = True
+        if np.any(hitting):
+            if first.first > 0:
+                self._accept(self._smooth(first.first * left), first.first * left)
+            self._impact((first.last - first.first) * left, hitting)
+            return
+        middle = (first.first + first.last) / 2
+        if middle > 0:
+            self._accept(self._smooth(middle * left), middle * left)
+        self._change_modes(together)
+
+    def _change_modes(self, together: list[Found]) -> None:
+        watched = self._watch()
+        before, old = watched.velocity, self.modes
+        closed, sticking, direction = (part.copy() for part in old)
+        freed = np.zeros(self._shape[0], bool)
+        halted = np.zeros(self._shape[0], bool)
+        for event in together:
+            if event.kind == "opening":
+                freed[event.contact] = True
+                closed[event.contact] = sticking[event.contact] = False
+                direction[event.contact] = 0.0
+            elif event.kind == "slip":
+                sticking[event.contact] = False
+                direction[event.contact] = -np.sign(watched.force[event.contact, 1])
+            elif event.kind == "stick":
+                halted[event.contact] = True
+        self.modes = Modes(closed, sticking, direction)
+        if np.any(halted):
+            self._project(closed, closed, sticking | halted)
+        limits = self._touching_limits(watched)
+        idle = ~closed & ~freed & (watched.gap <= limits.gap) & (np.abs(before[:, 0]) <= limits.velocity)
+        if np.any(halted) or np.any(idle):
+            self.modes = self._chosen(self._watch().velocity, freed)
+        self._record_changes(old, before, self._watch().velocity, np.zeros(self._shape))
+
+    def _impact(self, length: float, hitting: np.ndarray) -> None:
+        """Moreau's step over `length` with the contacts `hitting` closed."""
+        watched, old = self._watch(), self.modes
+        gap, before = watched.gap, watched.velocity
+        answer = self._kernels.respond(self.t, self.y, self._parameters)
+        limits = self._touching_limits(watched)
+        touching = hitting | (gap <= limits.gap + length * np.maximum(-before[:, 0], 0.0))
+        self._fastest = np.maximum(self._fastest, np.where(touching, np.abs(before[:, 0]), 0.0))
+        push = np.maximum(-watched.acceleration[:, 0], 0.0)
+        low = hitting & (before[:, 0] ** 2 <= 2 * push * self._fastest * self._width)
+        restitution = np.where(low, 0.0, self._restitution)
+        free = before + length * answer.contact_rate.reshape(self._shape)
+        solution = impact(answer.delassus, free, before, restitution, self._friction, touching)
+        if not solution.solved:
+            raise EventFailure(NOT_CONVERGED, "the laws of impact have no solution here; check friction and gap.")
+        impulse = solution.impulse.ravel()
+        after = free + (answer.delassus @ impulse).reshape(self._shape)
+        change = length * answer.v_rate + answer.v_by_impulse @ impulse
+        second = self.y[self._n :] + length * answer.second_rate + answer.second_by_impulse @ impulse
+        self.y = np.concatenate([self.y[: self._n] + length * (answer.v + change / 2), second])
+        self.t += length
+        self.impulse = self.impulse + solution.impulse
+        self.counts["critical_steps"] += 1
+        resting = touching & (np.abs(after[:, 0]) <= limits.velocity)
+        self._settle(touching, resting, after)
+        usual = 2 * length * np.abs(watched.force[:, 0]) + 1e-9 * np.max(solution.impulse[:, 0])
+        for contact in np.flatnonzero(touching & (hitting | (solution.impulse[:, 0] > usual))):
+            if not (low[contact] and self.modes.closed[contact]):
+                self._record("impact", contact, before, after, solution.impulse, length)
+        self._record_changes(old, before, after, np.where(low[:, None], solution.impulse, 0.0), length)
+
+    def _settle(self, touching: np.ndarray, resting: np.ndarray, velocity: np.ndarray) -> None:
+        """Contacts that touched are moved apart, those at rest are held; then their modes."""
+        limits = self._touching_limits(self._watch())
+        halted = resting & (self._friction > 0) if self._shape[1] == 2 else np.zeros_like(resting)
+        if self._shape[1] == 2:
+            halted = halted & (np.abs(velocity[:, 1]) <= limits.velocity)
+        gap = self._watch().gap
+        self._project(touching & (resting | (gap < 0)), resting, halted)
+        self.modes = self._chosen(self._watch().velocity, np.zeros_like(resting))
+
+    def _chosen(self, velocity: np.ndarray, freed: np.ndarray) -> Modes:
+        """The modes that the accelerations ask for."""
+        watched = self._watch()
+        limits = self._touching_limits(watched)
+        touching = (watched.gap <= limits.gap) & (np.abs(velocity[:, 0]) <= limits.velocity) & ~freed
+        if not np.any(touching):
+            return free_modes(self._shape[0])
+        resting = np.zeros_like(touching)
+        if self._shape[1] == 2:
+            resting = np.abs(velocity[:, 1]) <= limits.velocity
+        answer = self._kernels.respond(self.t, self.y, self._parameters)
+        chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, self._friction, touching, resting)
+        if not chosen.solved:
+            raise EventFailure(
+                NOT_CONVERGED,
+                "no contact forces satisfy the laws of contact and friction (a paradox of Painleve: friction is too "
+                "large for this configuration). Use less friction, or da.MoreauJean().",
+            )
+        return chosen.modes
+
+    def _touching_limits(self, watched: Watched) -> Tolerances:
+        position = max(1.0, float(np.max(np.abs(self.y[: self._n]))))
+        speed = max(1.0, float(np.max(np.abs(watched.velocity))))
+        return Tolerances(TOUCHING * position, TOUCHING * speed, 0.0)
+
+    # -- the record ----------------------------------------------------------------------------------------------
+
+    def _record(self, kind: str, contact: int | np.integer, before, after, impulse, length: float = 0.0) -> None:
+        """An event in the middle of the last `length` of time."""
+        parts = (values[contact].copy() for values in (before, after, impulse))
+        self.events.append(Event(self.t - length / 2, int(contact), kind, *parts))
+
+    def _record_changes(self, old: Modes, before, after, impulse, length: float = 0.0) -> None:
+        """What became of the modes; sliding that turns round is a slip too."""
+        new, both = self.modes, self.modes.closed & old.closed
+        kinds = {
+            "closing": new.closed & ~old.closed,
+            "opening": old.closed & ~new.closed,
+            "stick": both & new.sticking & ~old.sticking,
+            "slip": both & ~new.sticking & (old.sticking | (new.direction != old.direction)),
+        }
+        for kind, contacts in kinds.items():
+            for contact in np.flatnonzero(contacts):
+                self._record(kind, contact, before, after, impulse, length)
