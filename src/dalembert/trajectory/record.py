@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import InputError
-from ..formulation import mechanics_of, symmetries
+from ..formulation import Symmetry, mechanics_of, symmetries
 from ..method import Method
 from ..problem import (
     AbstractSystem,
@@ -249,18 +249,40 @@ class Trajectory:
     def momenta(self) -> dict[str, Any]:
         """The momenta that translations and rotations of the system conserve, found numerically (`da.symmetries`)."""
         check_single(self, "ask")
+        return {symmetry.name: np.asarray(symmetry.momentum(self.q, self.p)) for symmetry in self._symmetries}
+
+    @functools.cached_property
+    def _symmetries(self) -> list[Symmetry]:
         system = self._require_system("momenta of symmetries")
         if isinstance(system, OverdeterminedDAE):
-            return {}
-        found = symmetries(system, self.q[0], v=self.v[0], t=float(self.t[0]))
-        return {symmetry.name: np.asarray(symmetry.momentum(self.q, self.p)) for symmetry in found}
+            return []
+        return symmetries(system, self.q[0], v=self.v[0], t=float(self.t[0]))
 
     @functools.cached_property
     def invariants(self) -> dict[str, Any]:
-        """The system's own `invariants(t, q, p)`, by name, time first."""
+        """The system's own `invariants(t, q, p)`, by name, time first; and the `momenta` that are not among them."""
         stored = {k.removeprefix("invariant_"): x for k, x in self._arrays.items() if k.startswith("invariant_")}
-        if stored or self.system is None or not self.system.provides("invariants"):
+        if stored or self.system is None:
             return stored
+        stated = self._stated_invariants()
+        if is_traced(self.t, self.q) or np.ndim(self.q) != 2:
+            return stated
+        return {name: self.momenta[name] for name in self._unstated_momenta()} | stated
+
+    def _unstated_momenta(self) -> list[str]:
+        """The symmetries whose momentum is none of the system's own invariants, compared at states off the run."""
+        found, system = self._symmetries, self._require_system("momenta of symmetries")
+        if not found or not system.provides("invariants"):
+            return [symmetry.name for symmetry in found]
+        random = np.random.default_rng(0)
+        q, p = (np.asarray(x[0], np.float64) + 0.1 * random.standard_normal((3, x.shape[1])) for x in (self.q, self.p))
+        leaves = jax.tree.leaves(jax.vmap(system.invariants, in_axes=(None, 0, 0))(jnp.asarray(self.t[0]), q, p))
+        known = np.concatenate([np.asarray(leaf).reshape(3, -1) for leaf in leaves], axis=1).T
+        return [s.name for s in found if not any(np.allclose(s.momentum(q, p), column) for column in known)]
+
+    def _stated_invariants(self) -> dict[str, Any]:
+        if self.system is None or not self.system.provides("invariants"):
+            return {}
         flat = self._observe("invariants")
         scalar, vector = (
             jax.ShapeDtypeStruct((), jnp.float64),
