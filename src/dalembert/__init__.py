@@ -72,7 +72,7 @@ from .problem import (  # noqa: E402
     System,
     system,
 )
-from .stepping import ConsistentStart, Event, Events, consistent  # noqa: E402
+from .stepping import Adaptive, ConsistentStart, Event, Events, consistent  # noqa: E402
 from .trajectory import Interpolated, Trajectory, boundary_value, load, simulate  # noqa: E402
 
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
@@ -84,6 +84,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CATALOGUE",
     "SCHEMES",
+    "Adaptive",
     "Adjoint",
     "Claims",
     "Composition",

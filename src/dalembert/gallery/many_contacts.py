@@ -114,7 +114,7 @@ class RockingBlock(Ready, System):
         return 1 - 1.5 * a**2 / (a**2 + b**2)
 
     def start(self) -> Start:
-        """On the left corner, tilted by 0.1 to the left... and let go: it falls back onto its foot."""
+        """At rest on its left corner, tilted by 0.1: it falls back onto its foot."""
         theta = 0.1
         rotation = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
         low = rotation @ np.array([-float(self.half_width), -float(self.half_height)])
@@ -142,30 +142,29 @@ class BoxStack(Ready, System):
         kinetic = jnp.sum(v[:, :2] ** 2) + inertia * jnp.sum(v[:, 2] ** 2)
         return 0.5 * self.mass * kinetic - self.mass * self.gravity * jnp.sum(q.reshape(-1, 3)[:, 1])
 
-    def _pairs(self, q):
-        """For every contact: the corner, its arm, the normal of the face below, the arm of the point below."""
-        arms = jnp.array([[-1.0, -1.0], [1.0, -1.0]]) * jnp.stack([self.half_width, self.half_height])
+    def _faces(self, q):
+        """For every contact, (boxes, 2, 2): the arm of the corner from its own centre and from that of the body below,
+        and the normal of the face below."""
+        feet = jnp.array([[-1.0, -1.0], [1.0, -1.0]]) * jnp.stack([self.half_width, self.half_height])
         bodies = q.reshape(-1, 3)
-        found = []
-        for k in range(self.boxes):
-            turned = arms @ _rotation(bodies[k, 2]).T
-            corners = bodies[k, :2] + turned
-            below = jnp.zeros(3).at[1].set(-self.half_height) if k == 0 else bodies[k - 1]
-            normal = jnp.stack([-jnp.sin(below[2]), jnp.cos(below[2])])
-            found += [(corners[i], turned[i], normal, corners[i] - below[:2]) for i in range(2)]
-        return found
+        floor = jnp.zeros((1, 3)).at[0, 1].set(-self.half_height)
+        below = jnp.concatenate([floor, bodies[:-1]])
+        cosine, sine = jnp.cos(bodies[:, 2:]), jnp.sin(bodies[:, 2:])
+        upper = jnp.stack([feet[:, 0] * cosine - feet[:, 1] * sine, feet[:, 0] * sine + feet[:, 1] * cosine], axis=2)
+        lower = upper + (bodies - below)[:, None, :2]
+        normal = jnp.stack([-jnp.sin(below[:, 2]), jnp.cos(below[:, 2])], axis=1)
+        return upper, lower, jnp.broadcast_to(normal[:, None], upper.shape)
 
     def gap(self, t, q):
-        return jnp.stack([normal @ arm - self.half_height for _, _, normal, arm in self._pairs(q)])
+        _, lower, normal = self._faces(q)
+        return jnp.ravel(jnp.sum(lower * normal, axis=2) - self.half_height)
 
     def tangent(self, t, q):
-        rows = []
-        for contact, (_, upper, normal, lower) in enumerate(self._pairs(q)):
-            along, k = jnp.stack([normal[1], -normal[0]]), contact // 2
-            row = jnp.zeros(3 * self.boxes)
-            row = row.at[3 * k : 3 * k + 3].set(_generalised(along, upper))
-            rows.append(row if k == 0 else row.at[3 * k - 3 : 3 * k].set(-_generalised(along, lower)))
-        return jnp.stack(rows)
+        upper, lower, normal = self._faces(q)
+        own = jnp.eye(self.boxes)[:, None, :, None]
+        other = jnp.eye(self.boxes, k=-1)[:, None, :, None]
+        rows = own * _generalised(normal, upper)[:, :, None] - other * _generalised(normal, lower)[:, :, None]
+        return rows.reshape(2 * self.boxes, 3 * self.boxes)
 
     def start(self) -> Start:
         """Standing on each other."""
@@ -174,9 +173,11 @@ class BoxStack(Ready, System):
         return Start(jnp.asarray(q0), jnp.zeros(3 * self.boxes), 1.0, 0.01)
 
 
-def _generalised(direction, arm):
-    """The row that turns the velocity of a body into that of the point at `arm` along `direction`."""
-    return jnp.stack([direction[0], direction[1], arm[0] * direction[1] - arm[1] * direction[0]])
+def _generalised(normal, arm):
+    """The rows, (..., 3), that turn the velocity of a body into that of the point at `arm` along a face."""
+    along = jnp.stack([normal[..., 1], -normal[..., 0]], axis=-1)
+    turning = arm[..., 0] * along[..., 1] - arm[..., 1] * along[..., 0]
+    return jnp.concatenate([along, turning[..., None]], axis=-1)
 
 
 class PainleveRod(Ready, System):
@@ -184,8 +185,9 @@ class PainleveRod(Ready, System):
 
         L = m/2 (x'^2 + y'^2 + l^2/3 theta'^2) - m g y,      gap = y - l sin(theta)
 
-    With p = m W_NN of the sliding end, p = 1 + 3 cos(theta) (cos(theta) - mu sin(theta)) for sliding to the right:
-    where p < 0 Coulomb's law has no solution or two (Painleve 1895); mu = 4/3 is the least that allows it.
+    Sliding to the left, towards which the rod does not lean, a normal force lam_N accelerates the end upwards by
+    p lam_N / m with p = 1 + 3 cos(theta) (cos(theta) - mu sin(theta)). Where p < 0 Coulomb's law has no solution, or
+    two (Painleve 1895); mu = 4/3 is the least that allows it.
     """
 
     half_length: float = 1.0
@@ -205,8 +207,8 @@ class PainleveRod(Ready, System):
         return jnp.stack([jnp.stack([jnp.ones(()), jnp.zeros(()), self.half_length * jnp.sin(q[2])])])
 
     def start(self) -> Start:
-        """The lower end slides to the right, the rod leans forward."""
+        """The rod is pushed to the left, its upper end behind."""
         theta = 1.0
         return Start(
-            jnp.array([0.0, float(self.half_length) * np.sin(theta), theta]), jnp.array([1.0, 0.0, 0.0]), 0.5, 0.005
+            jnp.array([0.0, float(self.half_length) * np.sin(theta), theta]), jnp.array([-1.0, 0.0, 0.0]), 0.2, 0.005
         )

@@ -1,5 +1,6 @@
 """Time. The only loop over steps."""
 
+from .adaptive import Adaptive, integrate_adaptive
 from .boundary_value import solve_boundary_value
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
@@ -14,6 +15,7 @@ from .variable_steps import integrate_sizes, is_sequence
 __all__ = [
     "EVENT_PREFIX",
     "OBSERVABLES",
+    "Adaptive",
     "ConsistentStart",
     "Event",
     "Events",
@@ -26,6 +28,7 @@ __all__ = [
     "flat_parameters",
     "inside_steps",
     "integrate",
+    "integrate_adaptive",
     "integrate_events",
     "integrate_sizes",
     "is_sequence",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import OK
 from ..errors import InputError
-from ..method import EventCapturing
+from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
@@ -19,7 +19,7 @@ from .simulate import ProgressBar, Run, Status, _interval, _steps, check_start, 
 
 def integrate_events(
     system: AbstractSystem,
-    method: EventCapturing,
+    method: Method,
     q0,
     v0=None,
     *,
@@ -36,6 +36,7 @@ def integrate_events(
 ) -> Run:
     """Take the steps; see `dalembert.simulate` for the arguments."""
     system = checked(system, method, engine, precision)
+    assert isinstance(method, EventCapturing)
     t0, t1 = _interval(t)
     steps, h = _steps(t0, t1, h)
     save_every = checked_save_every(save_every, steps)

@@ -9,7 +9,16 @@ import numpy as np
 from ..errors import InputError, StepFailure
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
-from ..stepping import Status, integrate, integrate_events, integrate_sizes, is_sequence, is_traced
+from ..stepping import (
+    Adaptive,
+    Status,
+    integrate,
+    integrate_adaptive,
+    integrate_events,
+    integrate_sizes,
+    is_sequence,
+    is_traced,
+)
 from .record import Trajectory
 
 
@@ -20,7 +29,7 @@ def simulate(
     v0=None,
     p0=None,
     t: tuple[float, float | None] = (0.0, 1.0),
-    h: float | Sequence[float] | np.ndarray = 0.01,
+    h: float | Sequence[float] | np.ndarray | Adaptive = 0.01,
     *,
     save_every: int = 1,
     on_failure: str = "raise",
@@ -43,7 +52,7 @@ def simulate(
         p0: the momentum at t0, instead of `v0`.
         t: the interval (t0, t1).
         h: the step size; it must divide the interval. Or a sequence of positive step sizes that add up to its length;
-            then t may be (t0, None), and the run ends where they end.
+            then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)` for `MoreauJean()`.
         save_every: keep every k-th state; memory does not grow with the others.
         on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
         progress: show a progress bar.
@@ -76,6 +85,8 @@ def simulate(
     }
     if isinstance(method, EventCapturing):
         run = integrate_events(*start, **options)
+    elif isinstance(h, Adaptive):
+        run = integrate_adaptive(*start, **options)
     elif is_sequence(h):
         run = integrate_sizes(*start, **options)
     else:
