@@ -34,6 +34,8 @@ MAX_ITERATIONS = 40
 TOLERANCE = 1e-12
 #: Derivatives are taken anew when the change falls by less than this factor.
 SLOW = 0.3
+#: Gaps that no velocity closes in so many steps need no correction.
+REACH = 3.0
 #: Complementarity residuals above this are failures.
 COMPLEMENTARITY = 1e-10
 
@@ -87,13 +89,16 @@ class ContactSolver:
         return _Places(np.setdiff1d(np.arange(sum(sizes)), np.concatenate([impulse.ravel(), tau])), impulse, tau)
 
     def _start_part(self, t, h, state, parameters):
-        """What is known before the step: the guess, which contacts are closed, friction."""
+        """What is known before the step: the guess, which contacts are closed, which may be penetrating, friction."""
         step = self._step(t, h, state, parameters)
         guess = self._method.guess(step)
         contacts = guess.impulse.shape[0]
         friction = self._method.law.friction_used(step.mechanics.contact.friction(contacts))
         closed = jnp.where(self._method.closed(step), 1.0, 0.0)
-        return jnp.concatenate([ravel_pytree(guess)[0], closed, friction])
+        contact, (q, _, v, *_) = step.mechanics.contact, step.start
+        approach = jnp.abs(contact.velocity(t, q, v)[:, 0])
+        near = jnp.where(contact.gap(t, q) <= REACH * h * (approach + jnp.max(approach)), 1.0, 0.0)
+        return jnp.concatenate([ravel_pytree(guess)[0], closed, near, friction])
 
     def _smooth_part(self, x, t, h, state, parameters):
         """S, then w of all contacts, then the gaps where positions are corrected."""
@@ -110,8 +115,9 @@ class ContactSolver:
         arguments = (np.asarray(t), np.asarray(h), np.asarray(state, dtype=np.float64), np.asarray(parameters))
         known = self._known(*(part[None] for part in arguments))[0]
         contacts = self._layout.contacts
-        size = len(known) - 2 * contacts
-        x, closed, friction = known[:size].copy(), known[size : size + contacts] > 0.5, known[size + contacts :]
+        size = len(known) - 3 * contacts
+        x, (closed, near, friction) = known[:size].copy(), known[size:].reshape(3, contacts)
+        closed, near = closed > 0.5, near > 0.5
         x[self._places.impulse[~closed].ravel()] = 0.0
         laws: list[_Law] = []
         before = np.inf
@@ -123,7 +129,7 @@ class ContactSolver:
                 if not (np.all(np.isfinite(values)) and np.all(np.isfinite(jacobian.data))):
                     return None
                 try:
-                    laws, solve = self._factorised(jacobian.tocsc(), closed, friction)
+                    laws, solve = self._factorised(jacobian.tocsc(), closed, near, friction)
                 except RuntimeError:  # singular
                     return None
             new, residual = self._improved(x, values, laws, solve)
@@ -139,14 +145,14 @@ class ContactSolver:
             before = change
         return None
 
-    def _factorised(self, columns: Any, closed, friction):
+    def _factorised(self, columns: Any, closed, near, friction):
         """The laws of the contacts that may act, and the solver of the smooth equations."""
         places, count, d = self._places, len(self._places.smooth), self._places.impulse.shape[1]
         solve = sparse_linalg.splu(sparse.csc_matrix(columns[:count][:, places.smooth])).solve
-        laws = []
+        laws, corrected = [], np.flatnonzero(near) if len(places.tau) else np.zeros(0, np.int64)
         for rows, moved, mu, directions in (
             (np.flatnonzero(np.repeat(closed, d)), places.impulse[closed].ravel(), friction[closed], d),
-            (places.impulse.size + np.arange(len(places.tau)), places.tau, np.zeros(len(places.tau)), 1),
+            (places.impulse.size + corrected, places.tau[corrected], np.zeros(len(corrected)), 1),
         ):
             if len(moved):
                 w_y = columns[count + rows][:, places.smooth]
