@@ -118,3 +118,30 @@ def test_successful_run_has_a_true_status(simulate):
     run = simulate()
     assert run.status
     assert str(run.status) == "ok: 10 steps"
+
+
+class SlidingMass(da.OverdeterminedDAE):
+    """A mass on the line y_2 = 0; `push` is the direction of its reaction."""
+
+    push: jax.Array
+
+    def velocity(self, y, z):
+        return z
+
+    def force(self, y, z):
+        return jnp.array([0.0, -9.81])
+
+    def reaction(self, y, z, psi):
+        return psi[0] * self.push
+
+    def constraint(self, y):
+        return y[1]
+
+
+def test_a_reaction_that_does_not_push_against_the_constraint_is_named():
+    start = {"y0": [0.0, 0.0], "z0": [1.0, 0.0], "t": (0.0, 0.1), "h": 0.1}
+    message = r"SlidingMass: g_y v_z r_psi = \[\[0.\]\] is singular at the start .* does not determine psi"
+    with pytest.raises(da.ModelError, match=message):
+        da.simulate(SlidingMass(push=np.array([1.0, 0.0])), da.SymplecticEuler(), **start)
+    run = da.simulate(SlidingMass(push=np.array([0.3, 1.0])), da.SymplecticEuler(), **start)
+    np.testing.assert_allclose(run.psi[-1], 9.81, atol=1e-12)

@@ -30,7 +30,14 @@ from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
 from .contact_start import check_gaps
 from .family import equation, traced_equation
-from .model_check import check_regular, check_velocity_rank, constraint_jacobian, independent_rows, layout_of
+from .model_check import (
+    check_reaction,
+    check_regular,
+    check_velocity_rank,
+    constraint_jacobian,
+    independent_rows,
+    layout_of,
+)
 from .step import Layout
 
 #: Distance from the constraint manifold (in q, or in v), relative to its size, that is taken for consistent.
@@ -158,6 +165,8 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     _check_freedom(system, layout)
     if layout.m:
         q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, project)
+    if isinstance(system, OverdeterminedDAE) and rows is None:
+        check_reaction(system, t, q, p)
     if layout.m or layout.k:
         check_velocity_rank(system, rows, t, q, v)
         if not any_velocity:

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.sparse as sparse
 from jax.core import Tracer
 
-from ..engine import Unkeyed, solve_linear
+from ..engine import Function, Unkeyed, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
 from ..problem import (
     AbstractSystem,
@@ -264,6 +264,24 @@ def check_velocity_rank(system: AbstractSystem, rows, t, q, v) -> None:
         raise RedundantConstraints(
             f"{name}: the constraints on the velocity are dependent at the start: {', '.join(involved)}. "
             "Remove one of them, or start from another configuration."
+        )
+
+
+def check_reaction(system: OverdeterminedDAE, t, y, z) -> None:
+    """Refuse a reaction that does not determine psi: g_y v_z r_psi must be invertible at the start (with psi = 1)."""
+    if not system.provides("constraint"):
+        return
+    name = type(system).__name__
+    g_y = constraint_jacobian(system, t, y)[1].toarray()
+    v_z = Function(lambda z, y: system.velocity(y, z))(z, y)[1].toarray()
+    r_psi = Function(lambda psi, y, z: system.reaction(y, z, psi))(np.ones(len(g_y)), y, z)[1].toarray()
+    matrix = g_y @ v_z @ r_psi
+    size = np.linalg.norm(g_y) * np.linalg.norm(v_z) * np.linalg.norm(r_psi)
+    if not np.all(np.isfinite(matrix)) or np.linalg.svd(matrix, compute_uv=False)[-1] <= RANK_TOLERANCE * size:
+        raise ModelError(
+            f"{name}: g_y v_z r_psi = {np.array2string(matrix, precision=3)} is singular at the start (with psi = 1): "
+            "the constraint does not determine psi. The reaction must push against every constraint: check "
+            "reaction(y, z, psi), or start from other values."
         )
 
 

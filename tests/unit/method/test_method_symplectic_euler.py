@@ -217,5 +217,5 @@ def test_a_reaction_that_cannot_act_on_the_constraint():
         def reaction(self, y, z, psi):
             return 0.0 * psi[0] * z
 
-    with pytest.raises(da.ModelError, match="no unique solution at the start"):
+    with pytest.raises(da.ModelError, match=r"g_y v_z r_psi .* is singular at the start"):
         da.simulate(Powerless(), da.SymplecticEuler(), y0=[1.0, 1.0], z0=[1.0, 1.0], t=(0.0, 0.1), h=0.05)
