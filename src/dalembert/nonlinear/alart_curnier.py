@@ -14,8 +14,10 @@ import scipy.sparse.linalg
 
 from .active_set import LARGEST_GROWTH
 
-#: Added to W in the derivative, where W may be singular; as the equations stay exact, so does their solution.
-SHIFT = 1e-9
+#: Added to W in the derivative, where W may be singular; as the equations stay exact, so does their solution. Where
+#: a step does not help, more is added, up to the second number.
+LEAST_SHIFT, LARGEST_SHIFT = 1e-9, 1e-1
+SHIFT_FACTOR = 100.0
 #: From this number of unknowns on, the derivative is factorised as a sparse matrix.
 SPARSE_SIZE = 400
 STEP_LENGTHS = tuple(0.5**k for k in range(7))
@@ -55,32 +57,40 @@ class ContactProblem(NamedTuple):
 
 
 def alart_curnier(problem: ContactProblem, r: np.ndarray, tolerance: float, steps: int) -> tuple[np.ndarray, int]:
-    """Newton steps from r until the residual is within the tolerance or no step length lowers the equations."""
-    value = problem.equations(r)
+    """Newton steps from r until the residual is within the tolerance or no step lowers the equations."""
+    value, shift = problem.equations(r), LEAST_SHIFT
     for step in range(steps):
         if problem.residual(r) <= tolerance:
             return r, step
-        direction = _newton_direction(problem, r, value)
-        if direction is None:
-            return r, step
-        size = np.linalg.norm(value)
-        for length in STEP_LENGTHS:
-            trial = r + length * direction
-            trial_value = problem.equations(trial)
-            if np.linalg.norm(trial_value) < (1.0 - 1e-4 * length) * size:
-                break
-        else:
-            return r, step + 1
-        r, value = trial, trial_value
+        direction = _newton_direction(problem, r, value, shift)
+        length = 0.0 if direction is None else _step_length(problem, r, value, direction)
+        if direction is not None and length > 0.0:
+            r = r + length * direction
+            value = problem.equations(r)
+        if length == 1.0:
+            shift = max(shift / SHIFT_FACTOR, LEAST_SHIFT)
+        elif length == 0.0:
+            shift *= SHIFT_FACTOR
+            if shift > LARGEST_SHIFT:
+                return r, step + 1
     return r, steps
 
 
-def _newton_direction(problem: ContactProblem, r: np.ndarray, value: np.ndarray) -> np.ndarray | None:
+def _step_length(problem: ContactProblem, r: np.ndarray, value: np.ndarray, direction: np.ndarray) -> float:
+    """The first length at which the step lowers the equations, or 0."""
+    size = np.linalg.norm(value)
+    for length in STEP_LENGTHS:
+        if np.linalg.norm(problem.equations(r + length * direction)) < (1.0 - 1e-4 * length) * size:
+            return length
+    return 0.0
+
+
+def _newton_direction(problem: ContactProblem, r: np.ndarray, value: np.ndarray, shift: float) -> np.ndarray | None:
     """The Newton step, or None where the derivative is singular in spite of the shift."""
     from .sweeps import natural_jacobian
 
     starts, columns, blocks, diagonal, _, mu = problem
-    slopes = natural_jacobian(starts, columns, blocks, diagonal, r, problem.velocities(r), mu, SHIFT)
+    slopes = natural_jacobian(starts, columns, blocks, diagonal, r, problem.velocities(r), mu, shift)
     try:
         if r.size >= SPARSE_SIZE:
             derivative = scipy.sparse.csc_array(scipy.sparse.bsr_array((slopes, columns, starts)))

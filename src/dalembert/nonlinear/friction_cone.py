@@ -22,11 +22,11 @@ from .alart_curnier import ContactProblem, alart_curnier
 from .complementarity import solve_lcp
 
 METHODS = ("auto", "newton", "gauss_seidel", "lemke")
-#: Sweeps before the first Newton steps, or half the number of contacts, as a Newton step costs as much as many
+#: Sweeps before the first Newton steps, or as many as there are contacts, as a Newton step costs as much as many
 #: sweeps of a large problem; twice as many before each next attempt.
 FIRST_SWEEPS = 4
-#: Newton steps in one attempt.
-NEWTON_STEPS = 12
+#: Newton steps in one attempt, or one for so many sweeps before it, if the problem has at most so many unknowns.
+NEWTON_STEPS, SWEEPS_PER_NEWTON_STEP, PATIENT_SIZE = 12, 10, 1500
 #: After this many attempts, pivoting is tried once, if the problem has at most so many unknowns.
 ATTEMPTS_BEFORE_PIVOTING = 5
 PIVOTING_SIZE = 150
@@ -145,7 +145,8 @@ def _by_turns(problem: ContactProblem, x: np.ndarray, tolerance: float, limit: i
     if best_residual <= tolerance:
         return best, iterations, used
     for start, name, steps in _starts(problem, x, tolerance, limit):
-        refined, newton_steps = alart_curnier(problem, start, tolerance, NEWTON_STEPS)
+        patience = steps // SWEEPS_PER_NEWTON_STEP if problem.b.size <= PATIENT_SIZE else 0
+        refined, newton_steps = alart_curnier(problem, start, tolerance, max(NEWTON_STEPS, patience))
         iterations += steps + newton_steps
         for candidate, method in ((start, name), (refined, "newton")):
             residual = problem.residual(candidate)
@@ -160,7 +161,7 @@ def _starts(
     problem: ContactProblem, x: np.ndarray, tolerance: float, limit: int
 ) -> Iterator[tuple[np.ndarray, str, int]]:
     """Where Newton may start from: longer and longer stretches of sweeps, and once the result of pivoting."""
-    stretch, done, may_pivot = max(FIRST_SWEEPS, len(problem.b) // 2), 0, problem.b.size <= PIVOTING_SIZE
+    stretch, done, may_pivot = max(FIRST_SWEEPS, len(problem.b)), 0, problem.b.size <= PIVOTING_SIZE
     for attempt in itertools.count(1):
         allowed = min(stretch, limit - done)
         x, steps = _sweep(problem, x, allowed, 0.1 * tolerance)
