@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..trajectory import check_single
 from .figures import frame_axes
 from .geometry import Geometry, geometry_of
+from .impulses import Arrows
 from .series import MOST_NAMED, family_colors
 from .style import GREY, checked_target, new_figure, style, write_atomically
 
@@ -39,7 +40,7 @@ def animate(
     bars=None,
     pixels: int = 600,
 ) -> pathlib.Path:
-    """Write a film of the moving points, with a fading trail, and return its path.
+    """Write a film of the moving points, with a fading trail, and return its path. Contact impulses are arrows.
 
     Args:
         run: a `Trajectory`.
@@ -111,12 +112,18 @@ def _at(run, geometry: Geometry, times: np.ndarray) -> np.ndarray:
     if len(t) == 1:
         return np.repeat(geometry.points, len(times), axis=0)
     if geometry.points.size == np.asarray(run.q).size and np.shares_memory(geometry.points, np.asarray(run.q)):
+        if np.size(run.impulse):  # velocities jump: no cubic fits
+            return _linear(t, np.asarray(run.q), times).reshape(len(times), *geometry.points.shape[1:])
         return CubicHermiteSpline(t, run.q, run.v)(times).reshape(len(times), *geometry.points.shape[1:])
     flat = geometry.points.reshape(len(t), -1)
+    return _linear(t, flat, times).reshape(len(times), *geometry.points.shape[1:])
+
+
+def _linear(t: np.ndarray, values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Rows between the rows of `values`."""
     right = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
     weight = ((times - t[right - 1]) / (t[right] - t[right - 1]))[:, None]
-    values = (1 - weight) * flat[right - 1] + weight * flat[right]
-    return values.reshape(len(times), *geometry.points.shape[1:])
+    return (1 - weight) * values[right - 1] + weight * values[right]
 
 
 def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) -> Iterator[np.ndarray]:
@@ -133,9 +140,9 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot(projection="3d" if spatial else None)
     frame_axes(axes, geometry, zoom=0.9)
-    moving = _Moving(axes, geometry)
+    moving, arrows = _Moving(axes, geometry), Arrows(axes, run, geometry, trail)
     label = axes.set_title("$t$ = 0", loc="left", fontsize=16)
-    artists = [*moving.artists, label]
+    artists = [*moving.artists, *arrows.artists, label]
     for artist in artists:
         artist.set_animated(True)
     canvas.draw()
@@ -143,7 +150,9 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     digits = _digits(times)
     for time in times:
         pieces = np.linspace(max(begin, time - trail), time, TRAIL_PIECES + 1)
-        moving.update(_at(run, geometry, pieces), geometry)
+        recent = _at(run, geometry, pieces)
+        moving.update(recent, geometry)
+        arrows.update(time, recent[-1])
         label.set_text(f"$t$ = {time:.{digits}f}")
         canvas.restore_region(background)
         for artist in artists:
