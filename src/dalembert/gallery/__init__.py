@@ -10,7 +10,10 @@ from .bead import BeadOnMovingWire, BeadOnRotatingHoop
 from .blades import ChaplyginSleigh, Skate
 from .central import HarmonicOscillator, Kepler
 from .chain import Chain, DoublePendulum
+from .contacts import BallInBox, PendulumAndWall, SlidingBlock
+from .impacts import BouncingBall, ImpactOscillator
 from .linkage import FourBar, SliderCrank
+from .many_contacts import BeadColumn, BoxStack, NewtonCradle, PainleveRod, RockingBlock
 from .nonholonomic import AppellHamel, NonholonomicParticle
 from .particles import McLachlanPerlmutterParticles
 from .pendulum import DrivenPendulum, Pendulum, PolarPendulum
@@ -56,9 +59,13 @@ def system_named(name: str) -> type[Ready]:
 __all__ = [
     "GALLERY",
     "AppellHamel",
+    "BallInBox",
     "BallOnTurntable",
+    "BeadColumn",
     "BeadOnMovingWire",
     "BeadOnRotatingHoop",
+    "BouncingBall",
+    "BoxStack",
     "Chain",
     "ChaplyginSleigh",
     "DoublePendulum",
@@ -66,16 +73,22 @@ __all__ = [
     "FourBar",
     "HamiltonianSphericalPendulum",
     "HarmonicOscillator",
+    "ImpactOscillator",
     "Kepler",
     "McLachlanPerlmutterParticles",
     "MobileRobot",
+    "NewtonCradle",
     "NonholonomicParticle",
+    "PainleveRod",
     "Pendulum",
+    "PendulumAndWall",
     "PolarPendulum",
     "Ready",
+    "RockingBlock",
     "RollingDisc",
     "Skate",
     "SliderCrank",
+    "SlidingBlock",
     "SphericalPendulum",
     "Start",
     "VerticalRollingDisc",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..method import EventCapturing
 from ..problem import State
 from ..stepping import inside_steps, repeated_steps
 
@@ -41,6 +42,11 @@ def interpolate(run: Trajectory, t) -> Interpolated:
         raise InputError(
             "interpolation needs the system and the method, which a loaded file does not hold. "
             "Repeat the run with da.simulate, or take the recorded states run.t, run.q."
+        )
+    if isinstance(run.method, EventCapturing):
+        raise InputError(
+            "interpolation repeats single steps, and steps with events are several in one. Use a smaller h, or "
+            "simulate up to the time in question."
         )
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)

@@ -101,6 +101,7 @@ def test_impact_with_friction_and_sliding_after_it():
     assert np.all(np.diff(run.energy) <= 1e-12)
 
 
+@pytest.mark.long
 def test_rocking_block_keeps_housners_part_of_its_rate():
     system = RockingBlock()
     start = system.start()
@@ -114,6 +115,7 @@ def test_rocking_block_keeps_housners_part_of_its_rate():
     assert np.all(np.diff(run.energy) <= 1e-9)
 
 
+@pytest.mark.long
 def test_paradox_of_painleve_is_reported():
     theta = 1.1
     rod = PainleveRod(friction=3.0)
