@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine import NOT_CONVERGED, OK, Carry, Chunk, Rescue, StepFunctions
+from .contact_step import ContactSolver
 from .step import Layout
 
 #: Impulses (contacts times directions) from which on a step is not compiled.
@@ -29,6 +30,8 @@ class ContactRun:
     def __init__(self, functions: StepFunctions, compensated: bool) -> None:
         self.functions, self._compensated = functions, compensated
         self._steps = Rescue(functions)
+        assert isinstance(functions.rescue, ContactSolver)
+        functions.rescue.worst = 0.0
 
     def first_carry(self, state: np.ndarray) -> Carry:
         return Carry(
@@ -41,7 +44,8 @@ class ContactRun:
         )
 
     def report(self) -> dict:
-        return {"unknowns": self.functions.size}
+        assert isinstance(self.functions.rescue, ContactSolver)
+        return {"unknowns": self.functions.size, "complementarity_residual": self.functions.rescue.worst}
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""

@@ -115,7 +115,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
 def _rescue(family: Family, method: Method, layout: Layout, rows):
     """A solver for steps that Newton does not find, where there is one."""
     if isinstance(method, MoreauJean) and layout.contacts:
-        return ContactSolver(family, method, layout, rows).solve
+        return ContactSolver(family, method, layout, rows)
     return None
 
 
