@@ -246,32 +246,30 @@ class Response(NamedTuple):
 
 
 def response(m: Mechanics, t, y) -> Response:
-    """At one state; W = D (M^-1 restricted to the motions that the constraints allow) D^T with D = (G, T)."""
+    """At one state; W = D (M^-1 restricted to the motions that the constraints allow) D^T with D = (G, T).
+
+    A unit impulse changes v as a unit force changes v': both come from the equations of motion with all contacts open,
+    in which 0 = lam_N and 0 = lam_T are replaced by one.
+    """
     q, v, p = parts_of(m, t, y)
-    shape = jax.eval_shape(m.contact.velocity, t, q, v).shape
-    open_modes = Modes(*(jnp.zeros(shape[0], dtype) for dtype in (bool, bool, float)))
-    free = motion_of(m, t, q, v, p, open_modes)
-    one, n = jnp.ones_like(t), q.shape[0]
-    free_rate = jax.jvp(m.contact.velocity, (t, q, v), (one, v, free.v_rate))[1]
+    zero, unravel = ravel_pytree(no_motion(m, t, q, v))
+    contacts, d = unravel(zero).force.shape
+    modes = Modes(*(jnp.zeros(contacts, dtype) for dtype in (bool, bool, float)))
 
-    def equations(x, impulse):
-        dv, dp, lam, psi = unravel(x)
-        return jnp.concatenate([
-            m.mass_residual(dv, dp, t, q, v, p),
-            dp - m.contact.force(t, q, impulse) + m.reactions(t, q, v, p, lam, psi, ideal=True),
-            jax.jvp(lambda v: m.hidden(t, q, v), (v,), (dv,))[1],
-            jax.jvp(lambda v: m.velocity_constraint(t, q, v), (v,), (dv,))[1],
-        ])  # fmt: skip
+    def equations(x):
+        return motion_equations(m, unravel(x), t, q, v, p, modes)
 
-    flat, unravel = ravel_pytree((q, q, *(jnp.zeros(count) for count in _rows(m, t, q, v))))
-    zero = jnp.zeros(shape)
-    by_x = jax.jacfwd(equations)(jnp.zeros_like(flat), zero)
-    by_impulse = jax.jacfwd(equations, argnums=1)(jnp.zeros_like(flat), zero).reshape(len(flat), -1)
-    answer = -solve(by_x, by_impulse)
-    directions = m.contact.directions(t, q).reshape(-1, n)
-    dv, dp = answer[:n], answer[n : 2 * n]
-    second, second_rate = (dp, free.p_rate) if m.system.gives_velocity else (dv, free.v_rate)
-    return Response(v, jnp.ravel(free_rate), free.v_rate, second_rate, directions @ dv, dv, second)
+    forces = np.arange(contacts * d).reshape(contacts, d)
+    order = np.concatenate([forces[:, 0], forces[:, 1:].ravel()])  # as the equations come: first all normal ones
+    units = np.zeros((zero.shape[0], contacts * d))
+    units[zero.shape[0] - contacts * d + np.arange(contacts * d), order] = 1.0
+    right = jnp.concatenate([-equations(zero)[:, None], units], axis=1)
+    answers = jax.vmap(unravel, in_axes=1)(solve(jax.jacfwd(equations)(zero), right))
+    seconds = answers.p_rate if m.system.gives_velocity else answers.v_rate
+    free = answers.v_rate[0]
+    contact_rate = jax.jvp(m.contact.velocity, (t, q, v), (jnp.ones_like(t), v, free))[1]
+    directions, by_impulse = m.contact.directions(t, q).reshape(-1, q.shape[0]), answers.v_rate[1:].T
+    return Response(v, jnp.ravel(contact_rate), free, seconds[0], directions @ by_impulse, by_impulse, seconds[1:].T)
 
 
 def position_defect(m: Mechanics, x, t, q0, v, p, held):

@@ -84,7 +84,6 @@ class Kernels(NamedTuple):
     step: Callable  # (t, h, y, modes, parameters) -> SmoothStep
     project: Callable  # (t, y, position, held, sticking, parameters) -> Projected
     respond: Callable  # (t, y, parameters) -> Response
-    watch: Callable  # (t, y, modes, parameters) -> Watched
     parts: Callable  # (times, rows of y, parameters) -> rows of q, v, p
 
 
@@ -107,7 +106,6 @@ def _kernels(family: Family, layout: Layout, rows) -> tuple[Callable, ...]:
     return (
         _Packed(lambda t, y, position, held, sticking, p: project(mechanics(p), t, y, position, held, sticking)),
         _Packed(lambda t, y, p: response(mechanics(p), t, y)),
-        _Packed(lambda t, y, modes, p: watch(mechanics(p), t, y, modes)[0]),
         jax.jit(jax.vmap(lambda t, y, p: parts_of(mechanics(p), t, y), in_axes=(0, 0, None))),
     )
 
@@ -155,12 +153,34 @@ class _Packed:
 
 def smooth_step(m: Mechanics, tableau: RungeKutta, t, h, y, modes: Modes) -> SmoothStep:
     """One step of the tableau in a fixed mode."""
-    weights, times = jnp.array(tableau.weights), t + h * jnp.array(tableau.nodes)
-    stages = _explicit_stages if tableau.explicit else _implicit_stages
-    slopes, forces, converged, iterations = stages(m, jnp.array(tableau.matrix), times, t, h, y, modes)
+    weights = jnp.array(tableau.weights)
+    if tableau.explicit:
+        return _explicit_step(m, tableau, t, h, y, modes)
+    slopes, forces, converged, iterations = _implicit_stages(m, tableau, t, h, y, modes)
     end = y + h * weights @ slopes
     inside = _look_inside(m, t, h, y, end, modes)
     return SmoothStep(end, h * jnp.tensordot(weights, forces, axes=1), inside, converged, iterations)
+
+
+def _explicit_step(m: Mechanics, tableau: RungeKutta, t, h, y, modes: Modes) -> SmoothStep:
+    """Stages, end and the parts between in one loop, so that the equations of motion are compiled once."""
+    count, weights = tableau.stages, jnp.array(tableau.weights)
+    rows = jnp.pad(jnp.array([*tableau.matrix, tableau.weights]), ((0, 0), (0, 1)))
+    nodes = jnp.array([*tableau.nodes, 1.0])
+
+    def look(slopes, k):
+        """Stage k, the end for k = count, then the parts; slopes[0] and slopes[count] are the rates of both ends."""
+        stage, theta = jnp.minimum(k, count), (k - count) / PARTS
+        between = _between(theta, h, y, y + h * rows[count] @ slopes, slopes[0], slopes[count])
+        state = jnp.where(k <= count, y + h * rows[stage] @ slopes, between)
+        watched, rate = watch(m, t + h * jnp.where(k <= count, nodes[stage], theta), state, modes)
+        return slopes.at[stage].set(jnp.where(k <= count, rate, slopes[stage])), watched
+
+    slopes, found = jax.lax.scan(look, jnp.zeros((count + 1, *y.shape)), jnp.arange(count + PARTS))
+    parts = np.array([0, *range(count + 1, count + PARTS), count])
+    impulse = h * jnp.tensordot(weights, found.force[:count], axes=1)
+    inside = jax.tree.map(lambda values: values[parts], found)
+    return SmoothStep(y + h * rows[count] @ slopes, impulse, inside, jnp.array(True), jnp.array(0))
 
 
 def _look_inside(m: Mechanics, t, h, y, end, modes: Modes) -> Watched:
@@ -179,22 +199,9 @@ def _look_inside(m: Mechanics, t, h, y, end, modes: Modes) -> Watched:
     return jax.tree.map(lambda values: jnp.zeros_like(values).at[order].set(values), found)
 
 
-def _explicit_stages(m: Mechanics, matrix, times, t, h, y, modes: Modes):
-    count, q = len(times), y[: y.shape[0] // 2]
-
-    def stage(i, found):
-        slopes, forces = found
-        q, v, p = parts_of(m, times[i], y + h * matrix[i] @ slopes)
-        motion = motion_of(m, times[i], q, v, p, modes)
-        return slopes.at[i].set(slope_of(m, v, motion)), forces.at[i].set(motion.force)
-
-    start = jnp.zeros((count, *y.shape)), jnp.zeros((count, *no_motion(m, t, q, q).force.shape))
-    slopes, forces = jax.lax.fori_loop(0, count, stage, start)
-    return slopes, forces, jnp.array(True), jnp.array(0)
-
-
-def _implicit_stages(m: Mechanics, matrix, times, t, h, y, modes: Modes):
-    count, (q, v, p) = len(times), parts_of(m, t, y)
+def _implicit_stages(m: Mechanics, tableau: RungeKutta, t, h, y, modes: Modes):
+    matrix, times = jnp.array(tableau.matrix), t + h * jnp.array(tableau.nodes)
+    count, (q, v, p) = tableau.stages, parts_of(m, t, y)
     first, unravel = ravel_pytree(no_motion(m, t, q, v))
     n, size = q.shape[0], first.shape[0]
     square = matrix @ matrix

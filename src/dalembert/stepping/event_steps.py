@@ -110,8 +110,9 @@ class EventLoop:
 
     def row(self) -> Row:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
-        watched = self._watch()
-        return Row(self.t, self.y, watched.lam, watched.psi, self.impulse.ravel())
+        none = np.zeros(0)
+        _, _, _, _, lam, psi = self._watch() if self._bilateral else Watched(none, none, none, none, none, none)
+        return Row(self.t, self.y, lam, psi, self.impulse.ravel())
 
     def states(self, rows: list[Row]) -> np.ndarray:
         """Rows as flat states q, p, v, lam, psi, impulse."""
@@ -158,7 +159,9 @@ class EventLoop:
         self.y = projected.y
 
     def _watch(self) -> Watched:
-        return self._kernels.watch(self.t, self.y, self.modes, self._parameters)
+        """The present motion: the beginning of a step of no length."""
+        step = self._kernels.step(self.t, 0.0, self.y, self.modes, self._parameters)
+        return Watched(*(values[0] for values in step.inside))
 
     def _tolerances(self, inside: Watched) -> Tolerances:
         n = self._n

