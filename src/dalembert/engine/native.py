@@ -39,6 +39,10 @@ OPERATIONS_AT_ONCE = 4
 _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
 
+#: Steps taken by a solver of their own after which pivots are chosen anew.
+RESCUES_A_CHANGE = 50
+
+
 class Compiled:
     """Machine code of one step program, one instruction an operation."""
 
@@ -172,7 +176,7 @@ class NativeRun:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         target = int(carry.step) + steps
         pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
-        cures = list(_CURES)
+        cures = self._cures()
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry
             cure = cures.pop(0)
@@ -193,10 +197,18 @@ class NativeRun:
             self._counts[cure] += 1
             pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
             if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
-                cures = list(_CURES)
+                cures = self._cures()
             elif cure == "rescued_steps":
                 cures = ["rescued_steps"]
         return _joined(pieces)
+
+    def _cures(self) -> list[str]:
+        """What to try next, in this order. New pivots cost a translation: where steps have a solver of their own, it
+        comes first, and they are chosen anew only after many steps that it had to take."""
+        counts = self._counts
+        if self.functions.rescue is None or counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts["pivot_changes"]):
+            return list(_CURES)
+        return [cure for cure in _CURES if cure != "pivot_changes"]
 
     def _restarted(self, carry: Carry) -> Carry:
         """No history: the next step starts from the method's own guess."""

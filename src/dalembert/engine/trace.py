@@ -138,7 +138,7 @@ class Interpreter:
         if equation.primitive.name == "gather":
             fill = parameters["fill_value"]
             missing = self.program.constants(np.array(np.nan if fill is None else fill))
-            return Nodes(gather(moved[0], np.asarray(moved[1]), parameters, int(missing)).astype(np.int64))
+            return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, int(missing)).astype(np.int64))
         result = np.asarray(equation.primitive.bind(*moved, **parameters))
         return Nodes(result.astype(np.int64))
 
