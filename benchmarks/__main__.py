@@ -27,9 +27,11 @@ from .longer_chains import longer_chains_table
 from .pages import DOCS, ROOT, fill
 from .roundoff import constraint_table, energy_table
 from .tables import Table
+from .work_precision import work_precision_table
 
 PICTURE = DOCS / "pictures" / "compensated_summation.png"
 PAGE, FRONT, SUMMATION = DOCS / "benchmarks.md", ROOT / "README.md", DOCS / "compensated_summation.md"
+CHOICE = DOCS / "choose_a_method.md"
 
 
 def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[str, Callable[[], dict[str, Table]]]:
@@ -42,6 +44,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "calls": lambda: {"calls": call_cost_table(repeats)},
         "constraints": lambda: {"constraints": constraint_table(share)},
         "compensated": lambda: {"compensated": energy_table(share, picture)},
+        "work_precision": lambda: {"work_precision": work_precision_table(share)},
     }
 
 
@@ -67,6 +70,10 @@ def _processor() -> str:
 
 def write(name: str, table: Table, on_what: str) -> None:
     """Put a table where it belongs, and the machine beside it."""
+    if name == "work_precision":
+        table.notes.append(on_what)
+        fill(CHOICE, name, table.markdown())
+        return
     fill(PAGE, "machine", on_what)
     if name == "compensated":
         fill(SUMMATION, name, table.markdown())

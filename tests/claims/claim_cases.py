@@ -244,6 +244,12 @@ def check_momentum(case: Case) -> None:
         assert np.max(np.abs(values - values[0])) <= 1e-11
 
 
+def check_energy(case: Case) -> None:
+    """The energy keeps its value to roundoff over the long run."""
+    energy = long_run(case).energy
+    assert np.ptp(energy) <= 1e-11 * max(1.0, abs(energy[0])), np.ptp(energy)
+
+
 def conserved_energy(case: Case) -> np.ndarray:
     """The energy; for constraints that turn uniformly, the energy in the turning frame."""
     run = energy_run(case)

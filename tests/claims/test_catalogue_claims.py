@@ -61,7 +61,14 @@ def claims_of(case: Case) -> Iterator[tuple[str, Callable[[], None]]]:
         yield "symmetric positions", functools.partial(measured.check_symmetric_positions, case)
     if claims.momentum and name in measured.SYMMETRIC:
         yield "momentum", functools.partial(measured.check_momentum, case)
-    if claims.bounded_energy and name in measured.OSCILLATING and claims.order < measured.BURSTS.get(name, 100):
+    if claims.energy and name in measured.CONSERVATIVE:
+        yield "energy", functools.partial(measured.check_energy, case)
+    if (
+        claims.bounded_energy
+        and not claims.energy
+        and name in measured.OSCILLATING
+        and claims.order < measured.BURSTS.get(name, 100)
+    ):
         yield "bounded energy", functools.partial(measured.check_bounded_energy, case)
     # what bounds the energy on a nonholonomic system is the symmetry of the method
     if claims.symmetric and name in measured.REVERSIBLE_INTEGRABLE:

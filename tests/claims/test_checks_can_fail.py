@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 from claim_cases import Case
 
+import dalembert as da
 from dalembert.formulation import Acceleration
 from dalembert.method import Claims, Method, Rattle, Shake, Step
 
@@ -97,3 +98,10 @@ def test_a_claim_that_shake_does_not_make_is_not_kept():
         measured.check_constraint(shake, "velocity")
     with pytest.raises(AssertionError):
         measured.check_symmetric(shake)
+
+
+def test_the_energy_is_kept_by_the_method_that_claims_it_and_by_no_other():
+    """RATTLE only bounds its error; a discrete derivative that needs no invariants keeps it."""
+    measured.check_energy(Case("energy-momentum", da.EnergyMomentum("gonzalez"), "spherical-pendulum"))
+    with pytest.raises(AssertionError):
+        measured.check_energy(Case("rattle", da.Rattle(), "spherical-pendulum"))
