@@ -269,3 +269,43 @@ def test_name_and_order():
     method = da.EventCapturing(da.lobatto_iiia(3), constant=0.5)
     assert method.name == "EventCapturing(lobatto_iiia(3), constant=0.5)"
     assert method.order == 4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("system", "q0", "v0"),
+    [
+        pytest.param(
+            da.system(
+                lambda t, q, v: 0.5 * (v @ v) - 9.81 * q[0], gap=lambda t, q: q - 0.1 * jnp.sin(12.0 * t),
+                restitution=0.3,
+            ),
+            [0.3], [0.0], id="on a moving table, thrown off again and again",
+        ),
+        pytest.param(
+            da.system(
+                lambda t, q, v: 0.5 * (v[0] ** 2 + v[1] ** 2 + 0.5 * v[2] ** 2) - 2.0 * q[0],
+                nonholonomic=lambda t, q, v: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1],
+                gap=lambda t, q: q[:1] + 0.5, restitution=0.6,
+            ),
+            [0.0, 0.0, 0.3], [np.cos(0.3), np.sin(0.3), 0.4], id="a skate against a wall",
+        ),
+        pytest.param(
+            da.system(
+                lambda t, q, v: 0.5 * (v[0] ** 2 + q[0] ** 2 * v[1] ** 2) - 2.0 * q[0], gap=lambda t, q: q[:1] - 0.5,
+                restitution=0.8,
+            ),
+            [1.0, 0.0], [0.0, 0.6], id="polar coordinates",
+        ),
+    ],
+)  # fmt: skip
+def test_convergence_with_moving_contacts_nonholonomic_constraints_and_mass_matrices(system, q0, v0):
+    method, runs = da.EventCapturing(da.half_explicit(4)), {}
+    for steps in (100, 200, 1600):
+        runs[steps] = da.simulate(system, method, q0, v0, t=(0.0, 2.0), h=2 / steps)
+    errors = [np.max(np.abs(runs[n].q - runs[1600].q[:: 1600 // n])) for n in (100, 200)]
+    assert errors[1] <= 2e-7
+    assert np.log2(errors[0] / errors[1]) >= 2.9  # pairs are erratic where few events decide; fits over many are not
+    assert np.max(runs[1600].hidden) <= 1e-15
+    assert np.min(runs[1600].gap) >= -1e-13
+    assert len(runs[1600].events) >= 1
