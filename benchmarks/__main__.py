@@ -20,6 +20,7 @@ from importlib.metadata import version
 from rich.console import Console
 
 from .call_cost import call_cost_table
+from .contacts import contact_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
 from .first_result import first_result_table
@@ -40,6 +41,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "engine": lambda: engine_tables(repeats, share),
         "longer": lambda: {"longer": longer_chains_table(repeats, share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
+        "contacts": lambda: {"contacts": contact_table(repeats, share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},
         "calls": lambda: {"calls": call_cost_table(repeats)},
         "constraints": lambda: {"constraints": constraint_table(share)},

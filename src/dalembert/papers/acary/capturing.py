@@ -60,6 +60,8 @@ def result_of(methods: dict, orders: dict[str, int], steps) -> Result:
 
 def draw_errors(result: Result) -> Figure:
     """Errors against h, one panel a problem."""
+    from matplotlib.ticker import NullFormatter
+
     with style():
         figure = new_figure(10.0, 4.0, ".")
         for number, (problem, data) in enumerate(result.data.items()):
@@ -68,6 +70,7 @@ def draw_errors(result: Result) -> Figure:
             for colour, marker, name in zip(PALETTE, "os^vD", names, strict=False):
                 errors = np.maximum(np.asarray(data[name]), 1e-17)
                 axes.loglog(np.asarray(data["h"]), errors, marker + "-", color=colour, label=name, markersize=5)
+            axes.xaxis.set_minor_formatter(NullFormatter())
             axes.set_title(problem)
             axes.set_xlabel("$h$")
             if number == 0:

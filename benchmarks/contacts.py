@@ -1,0 +1,48 @@
+"""Steps with contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dalembert as da
+from dalembert.gallery.impacts import BouncingBall
+from dalembert.gallery.many_contacts import BoxStack
+
+from .tables import Table, microseconds
+
+MEMBERS = 10_000
+
+
+def contact_table(repeats: int, share: float) -> Table:
+    """Microseconds a step of Moreau-Jean, and per trajectory in a batch; of event capturing too."""
+    table = Table("Contacts", ("microseconds a step", "time", "steps", "worst drift or penetration"))
+    steps = max(200, int(share * 1_000_000))
+    ball = [_ball(da.MoreauJean(), steps) for _ in range(repeats)]
+    table.rows.append(_row("bouncing ball, Moreau-Jean", ball, steps, -np.min(ball[0].gap)))
+    heights = np.linspace(0.5, 1.5, MEMBERS)[:, None]
+    many = max(100, int(share * 2_000))
+    options = {"t": (0.0, 5.0), "h": 5.0 / many, "save_every": many}
+    batch = [da.simulate(BouncingBall(), da.MoreauJean(), heights, 0 * heights, **options) for _ in range(repeats)]
+    best = min(run.stats["wall_seconds"] for run in batch) / many / MEMBERS
+    table.rows.append((f"{MEMBERS} balls at once, each", microseconds(1e6 * best), str(many), "-"))
+    stack = BoxStack(boxes=10)
+    start, count = stack.start(), max(50, int(share * 1_000))
+    boxes = [
+        da.simulate(stack, da.MoreauJean(), start.q0, start.v0, t=(0.0, 0.01 * count), h=0.01) for _ in range(repeats)
+    ]
+    drift = float(np.max(np.abs(boxes[0].q - np.asarray(start.q0))))
+    table.rows.append(_row("ten boxes at rest, friction", boxes, count, drift))
+    few = max(50, int(share * 500))
+    events = [_ball(da.EventCapturing(da.lobatto_iiia(3)), few) for _ in range(repeats)]
+    table.rows.append(_row("bouncing ball, event capturing of order 4", events, few, -np.min(events[0].gap)))
+    table.notes.append("The bouncing ball falls from 1 with gravity 2 until t = 5; it rests from t = 3 on.")
+    return table
+
+
+def _ball(method, steps: int):
+    return da.simulate(BouncingBall(), method, [1.0], [0.0], t=(0.0, 5.0), h=5.0 / steps)
+
+
+def _row(name: str, runs, steps: int, worst: float) -> tuple[str, ...]:
+    best = min(run.stats["wall_seconds"] for run in runs)
+    return name, microseconds(1e6 * best / steps), str(steps), f"{max(worst, 0.0):.1e}"
