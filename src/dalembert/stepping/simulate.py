@@ -1,7 +1,8 @@
 """Time: the only loop over steps.
 
-`integrate` checks the input, finds consistent starting values, chooses an engine and takes the steps in chunks of a
-fixed length; progress and Ctrl-C live between chunks. Its result is a plain `Run`; `trajectory.py` gives it names.
+`integrate` checks the input, finds consistent starting values, chooses an engine and has `loop.py` take the steps in
+chunks of a fixed length; progress and Ctrl-C live between chunks. Its result is a plain `Run`; `trajectory.py` gives
+it names.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Chunk, choose_engine, run_traced
+from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
 from ..errors import InputError, MethodDoesNotFit
 from ..formulation import mechanics_of
 from ..method import Method
@@ -25,6 +26,7 @@ from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .ensemble import batch_size, integrate_ensemble
 from .family import flat_parameters
+from .loop import Plan, Record, take_steps
 from .step import Layout, assemble, check_fit
 
 #: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
@@ -90,6 +92,7 @@ def integrate(
     precision: str = "double",
     traced_check: bool = True,
     any_velocity: bool = False,
+    retry: bool = False,
 ) -> Run:
     """Take the steps; see `dalembert.simulate` for the arguments.
 
@@ -148,6 +151,7 @@ def integrate(
         engine,
         extended,
         times,
+        retry,
     )
 
 
@@ -238,6 +242,7 @@ def _run_eagerly(
     engine,
     extended,
     times,
+    retry,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
     state = np.concatenate([np.ravel(part) for part in start.state])
@@ -249,44 +254,23 @@ def _run_eagerly(
             functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
         )
     compiled = time.perf_counter()
-    carry = runner.first_carry(state)
-    # chunks end where a state is saved, so that no iteration is counted across their ends
-    stride = _stride(save_every, runner.chunk_steps)
-    capacity = _capacity(functions.n_state, stride, runner.chunk_steps)
-    chunk_steps = stride * max(1, min(runner.chunk_steps // stride, capacity))
-    saved, iterations, worst = (
-        [state[None]],
-        _Intervals(save_every // stride, sum),
-        _Intervals(save_every // stride, max),
-    )
-    status, taken = OK, 0
-    chunk: Chunk | None = None
-    interrupted = False
+    plan = _plan(functions.n_state, runner.chunk_steps, t0, h, steps, save_every, parameters, retry)
+    record = Record(plan, runner.first_carry(state))
     with ProgressBar(progress, steps) as report:
-        try:
-            while taken < steps and status == OK:
-                todo = min(chunk_steps, steps - taken)
-                chunk = runner.run(carry, t0, h, todo, stride, parameters, capacity)
-                before, carry, status = taken, chunk.carry, chunk.status
-                taken = int(carry.step)
-                rows = before + stride * (1 + np.arange(len(chunk.saved)))
-                saved.append(chunk.saved[rows % save_every == 0])
-                iterations.append(chunk.iterations)
-                worst.append(chunk.worst)
-                report(taken)
-        except KeyboardInterrupt:
-            interrupted = True
+        interrupted = take_steps(runner, record, report)
     finished = time.perf_counter()
-    if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
+    carry, status, taken = record.carry, record.status, record.step
+    if status == NOT_FINITE and np.isfinite(record.residual):
         status = reason_of_refusal(functions, carry, t0 + taken * h, h, parameters)
-    states = np.concatenate(saved)
+    states = np.concatenate(record.saved)
     stats = {
         "engine": runner.name,
         "steps": taken,
         "compile_seconds": compiled - begun,
         "wall_seconds": finished - compiled,
-        "newton_iterations": iterations.total,
+        "newton_iterations": record.iterations.total,
         **runner.report(),
+        **({"halved_steps": record.halved} if record.halved else {}),
     }
     return Run(
         system=system,
@@ -295,9 +279,9 @@ def _run_eagerly(
         rows=start.rows,
         t=times[: len(states)],
         states=states,
-        iterations=iterations.array(),
-        worst_iterations=worst.array(),
-        status=final_status(status, interrupted, taken, t0 + taken * h, h, chunk),
+        iterations=record.iterations.array(),
+        worst_iterations=record.worst.array(),
+        status=final_status(status, interrupted, taken, t0 + taken * h, h, record),
         h=h,
         stats=stats,
     )
@@ -316,6 +300,16 @@ def reason_of_refusal(functions, carry, t: float, h: float, parameters) -> int:
     return NOT_CONVERGED if bool(jnp.all(jnp.isfinite(residual))) else NOT_FINITE
 
 
+def _plan(
+    n_state: int, engine_chunk: int, t0: float, h: float, steps: int, save_every: int, parameters, retry: bool
+) -> Plan:
+    """The division into chunks. They end where a state is saved, so that no iteration is counted across their ends."""
+    stride = _stride(save_every, engine_chunk)
+    capacity = _capacity(n_state, stride, engine_chunk)
+    chunk_steps = stride * max(1, min(engine_chunk // stride, capacity))
+    return Plan(t0, h, steps, save_every, stride, chunk_steps, capacity, parameters, retry)
+
+
 def _stride(save_every: int, chunk_steps: int) -> int:
     """The largest divisor of save_every that fits into a chunk."""
     return next(
@@ -323,53 +317,31 @@ def _stride(save_every: int, chunk_steps: int) -> int:
     )
 
 
-class _Intervals:
-    """Counts between saved states, from counts over `parts` pieces of each interval."""
-
-    def __init__(self, parts: int, join) -> None:
-        self._parts, self._join = parts, join
-        self._whole: list[np.ndarray] = []
-        self._open: list[int] = []
-        self.total = 0
-
-    def append(self, counts: np.ndarray) -> None:
-        self.total += int(counts.sum())
-        if self._parts == 1:
-            self._whole.append(counts)
-            return
-        for count in counts.tolist():
-            self._open.append(count)
-            if len(self._open) == self._parts:
-                self._whole.append(np.array([self._join(self._open)]))
-                self._open = []
-
-    def array(self) -> np.ndarray:
-        return np.concatenate([*self._whole, np.zeros(0, np.int64)])
-
-
 def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
     """Saved states in one chunk."""
     return int(max(1, min(-(-chunk_steps // save_every), CHUNK_NUMBERS // n_state)))
 
 
-def final_status(code: int, interrupted: bool, taken: int, time_reached: float, h: float, chunk) -> Status:
-    """How a run ended that reached `time_reached`; h is the size of the step that follows there."""
+def final_status(code: int, interrupted: bool, taken: int, time_reached: float, h: float, last) -> Status:
+    """How a run ended that reached `time_reached`; h is the size of the step that follows there, `last` the chunk or
+    the record that holds the last residual."""
     if interrupted:
         return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
     if code == OK:
-        return Status(OK, taken, time_reached, f"ok: {taken} steps")
+        halved = last.halved if isinstance(last, Record) else 0
+        return Status(OK, taken, time_reached, f"ok: {taken} steps" + (f", {halved} of them halved" if halved else ""))
     cures = {
         1: "h is too large for this motion, or it runs into a singular configuration; try a smaller h.",
         2: "the equations leave their domain (a square root, a logarithm, a division by zero); try a smaller h, "
         "or check the model near this state.",
         3: "constraints become dependent there, or the mass matrix singular; try a smaller h or other coordinates.",
     }
-    last = f", last residual {chunk.residual:.2e}" if chunk is not None and np.isfinite(chunk.residual) else ""
+    residual = f", last residual {last.residual:.2e}" if last is not None and np.isfinite(last.residual) else ""
     return Status(
         code,
         taken,
         time_reached,
-        f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{last}. {cures[code]}",
+        f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{residual}. {cures[code]}",
     )
 
 

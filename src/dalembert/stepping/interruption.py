@@ -1,0 +1,34 @@
+"""Ctrl-C during a run: the first one asks it to end at the next chunk, the second one stops at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+
+class Interruption:
+    """While it is entered, the first Ctrl-C only sets `wanted`; a second one raises KeyboardInterrupt.
+
+    A chunk of steps is therefore recorded whole or not at all. Only Python's own handler is replaced, and only in the
+    main thread: where the user's program handles the signal itself, it goes on doing so.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self._replaced = False
+
+    def __enter__(self) -> Interruption:
+        own = threading.current_thread() is threading.main_thread()
+        if own and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._replaced = True
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self._replaced:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _handle(self, number, frame) -> None:
+        if self.wanted:
+            signal.default_int_handler(number, frame)
+        self.wanted = True

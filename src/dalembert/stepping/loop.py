@@ -1,0 +1,148 @@
+"""The loop over the steps of a run with one step size, and the record that it fills.
+
+Chunks end at fixed numbers of steps, whatever happened before: a run that was interrupted and resumed is divided as
+one that was not, and gives the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..engine import OK, Carry, Chunk
+from .interruption import Interruption
+
+#: A failed step is halved at most so often: into 64 parts.
+HALVINGS = 6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the loop has to do, and how it is divided."""
+
+    t0: float
+    h: float
+    steps: int
+    save_every: int
+    stride: int  # the engine saves after so many steps: a divisor of save_every
+    chunk_steps: int  # a chunk ends at every multiple
+    capacity: int  # saved states in one chunk
+    parameters: np.ndarray
+    retry: bool  # halve a step that fails
+
+
+class Intervals:
+    """Counts between saved states, from counts over `parts` pieces of each interval."""
+
+    def __init__(self, parts: int, join) -> None:
+        self._parts, self._join = parts, join
+        self._whole: list[np.ndarray] = []
+        self.open: list[int] = []
+        self.total = 0
+
+    def append(self, counts: np.ndarray) -> None:
+        self.total += int(counts.sum())
+        if self._parts == 1:
+            self._whole.append(counts)
+            return
+        for count in counts.tolist():
+            self.open.append(count)
+            if len(self.open) == self._parts:
+                self._whole.append(np.array([self._join(self.open)]))
+                self.open = []
+
+    def array(self) -> np.ndarray:
+        return np.concatenate([*self._whole, np.zeros(0, np.int64)])
+
+    def drain(self) -> np.ndarray:
+        """The counts since the last call; they are forgotten."""
+        counts, self._whole = self.array(), []
+        return counts
+
+
+class Record:
+    """What a run has computed so far, in memory."""
+
+    def __init__(self, plan: Plan, carry: Carry) -> None:
+        self.plan, self.carry = plan, carry
+        self.saved: list[np.ndarray] = [np.asarray(carry.state)[None]]
+        parts = plan.save_every // plan.stride
+        self.iterations, self.worst = Intervals(parts, sum), Intervals(parts, max)
+        self.status, self.residual, self.halved = OK, np.nan, 0
+
+    @property
+    def step(self) -> int:
+        """How many steps were taken."""
+        return int(self.carry.step)
+
+    def absorb(self, chunk: Chunk) -> None:
+        """Add a chunk that starts where the record ends."""
+        plan = self.plan
+        steps = plan.stride * (self.step // plan.stride + 1 + np.arange(len(chunk.saved)))
+        self.saved.append(chunk.saved[steps % plan.save_every == 0])
+        self.iterations.append(chunk.iterations)
+        self.worst.append(chunk.worst)
+        self.carry, self.status, self.residual = chunk.carry, chunk.status, chunk.residual
+
+    def chunk_ended(self) -> None:
+        """Called after every chunk; a record on disk writes now and then."""
+
+    def run_ended(self) -> None:
+        """Called once, when the loop has ended for whatever reason."""
+
+
+def take_steps(runner: Any, record: Record, report) -> bool:
+    """Fill the record; whether the user interrupted it."""
+    plan = record.plan
+    with Interruption() as interruption:
+        try:
+            while record.step < plan.steps and not interruption.wanted:
+                if record.status == OK:
+                    todo = min(plan.chunk_steps - record.step % plan.chunk_steps, plan.steps - record.step)
+                    record.absorb(
+                        runner.run(record.carry, plan.t0, plan.h, todo, plan.stride, plan.parameters, plan.capacity)
+                    )
+                if record.status != OK:
+                    repeated = _in_parts(runner, record) if plan.retry else None
+                    if repeated is None:
+                        break
+                    record.absorb(repeated)
+                    record.halved += 1
+                record.chunk_ended()
+                report(record.step)
+        except KeyboardInterrupt:
+            if interruption.wanted:  # the second one
+                raise
+            interruption.wanted = True
+        record.run_ended()
+    return interruption.wanted
+
+
+def _in_parts(runner: Any, record: Record) -> Chunk | None:
+    """The step that failed, halved; None if that fails too."""
+    plan, stuck = record.plan, record.carry
+    end = _halved(runner, plan, stuck, plan.t0 + record.step * plan.h, plan.h, HALVINGS)
+    if end is None:
+        return None
+    after = runner.first_carry(end.carry.state)._replace(
+        compensation=end.carry.compensation, step=np.array(record.step + 1)
+    )
+    due = int((record.step + 1) % plan.stride == 0)
+    return Chunk(after, np.asarray(after.state)[None][:due], end.iterations[:due], end.worst[:due], OK, end.residual)
+
+
+def _halved(runner: Any, plan: Plan, carry: Carry, t: float, h: float, depth: int) -> Chunk | None:
+    """One step as two of half the size, each of them halved in turn where it fails."""
+    spent, worst, end = 0, 0, None
+    for part in range(2):
+        start = runner.first_carry(carry.state)._replace(compensation=carry.compensation)
+        end = runner.run(start, t + part * h / 2, h / 2, 1, 1, plan.parameters, plan.capacity)
+        if end.status != OK:
+            end = _halved(runner, plan, carry, t + part * h / 2, h / 2, depth - 1) if depth > 1 else None
+        if end is None:
+            return None
+        spent, worst, carry = spent + int(end.iterations.sum()), max(worst, int(end.worst.max(initial=0))), end.carry
+    assert end is not None
+    return end._replace(iterations=np.array([spent]), worst=np.array([worst]))
