@@ -140,6 +140,7 @@ class NativeRun:
         self.step: StepProgram | ArrayStep
         self._compiled: Compiled | CompiledLoops
         where = (self.functions, state, float(t), h, parameters, seed)
+        self.pivots = {"state": state, "t": float(t), "h": float(h), "seed": seed} if seed else None
         try:
             if self.functions.size < ROLLED_FROM:
                 raise TooIrregular
@@ -150,6 +151,17 @@ class NativeRun:
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
         self.scaling = NewtonScaling(self.step)
         self._table = extrapolation_weights().astype(self._dtype)
+
+    @property
+    def mended(self) -> dict[str, int]:
+        """How often each cure was tried."""
+        return self._counts
+
+    def restore(self, pivots: dict | None, mended: dict[str, int], parameters: np.ndarray) -> None:
+        """Choose the pivots where another runner of the same steps chose them last, and count on from its counts."""
+        if pivots is not None:
+            self._build(pivots["state"], pivots["t"], pivots["h"], parameters, seed=pivots["seed"])
+        self._counts = {name: int(mended[name]) for name in _CURES}
 
     @property
     def chunk_steps(self) -> int:
