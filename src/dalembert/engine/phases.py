@@ -69,6 +69,11 @@ class PhasedRun:
         """Steps a chunk takes before it returns to Python."""
         return max(1, min(runner.chunk_steps for runner in self._runners) // len(self._runners))
 
+    @property
+    def stages(self) -> list[NativeRun]:
+        """The compiled steps, each once."""
+        return list(dict.fromkeys(self._runners))
+
     def report(self) -> dict:
         """Sizes of one phase, how many there are, and what had to be mended."""
         reports = [runner.report() for runner in dict.fromkeys(self._runners)]
