@@ -25,19 +25,22 @@ def choose_engine(
     engine: str = "auto",
     extended: bool = False,
     sizes: bool = False,
+    fresh: bool = False,
 ) -> NativeRun | PhasedRun | XlaRun:
     """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
 
-    `sizes` asks for one that takes steps of different sizes in one call, where there is one.
+    `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
+    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit.
     """
     if extended:
         _check_extended(engine)
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
+        start = Unkeyed((state, t0, h, parameters))
         if (functions.phases or sizes) and not extended:
-            return _phased(functions, compensated, Unkeyed((state, t0, h, parameters))).begin()
-        return _native(functions, compensated, extended, Unkeyed((state, t0, h, parameters))).begin()
+            return (_phased.__wrapped__ if fresh else _phased)(functions, compensated, start).begin()
+        return (_native.__wrapped__ if fresh else _native)(functions, compensated, extended, start).begin()
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
             cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
