@@ -23,7 +23,7 @@ from dalembert.diagnostics import (
     reversibility_defect,
     symplectic_defect,
 )
-from dalembert.gallery import GALLERY
+from dalembert.gallery import CONTACT_GALLERY, GALLERY
 from dalembert.method import CATALOGUE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -119,20 +119,25 @@ def _default(value) -> str:
     return str(value) if isinstance(value, bool | str) else f"{value:g}"
 
 
-def gallery_sections() -> str:
+def gallery_sections(systems=GALLERY, options: str = "") -> str:
     """A section for every system: its documentation, its parameters, its picture."""
     parts = []
-    for name, kind in GALLERY.items():
+    for name, kind in systems.items():
         text = (inspect.getdoc(kind) or "").replace("::\n", ":\n")
         fields = [f"`{f.name}` = {_default(f.default)}" for f in dataclasses.fields(kind)]
-        exact = "yes" if kind().exact(0.0) is not None else "no"
+        exact = "yes" if kind().exact(np.zeros(1)) is not None else "no"
         parts.append(
             f"## {kind.__name__}\n\n{text}\n\n"
             f"Parameters: {', '.join(fields)}. Exact motion known: {exact}.\n\n"
-            f"```sh\ndalembert simulate {name} --plot {name}.png\n```\n\n"
+            f"```sh\ndalembert simulate {name}{options} --plot {name}.png\n```\n\n"
             f"![The path of {name}](pictures/gallery_{name}.png){{ width=480 }}"
         )
     return "\n\n".join(parts)
+
+
+def contact_sections() -> str:
+    """The same for the systems with contact."""
+    return gallery_sections(CONTACT_GALLERY, " --method moreau-jean")
 
 
 def main() -> None:
@@ -141,6 +146,7 @@ def main() -> None:
     fill(ROOT / "README.md", "claims", claims)
     fill(ROOT / "docs" / "methods.md", "claims", claims)
     fill(ROOT / "docs" / "gallery.md", "gallery", gallery_sections())
+    fill(ROOT / "docs" / "gallery.md", "contact_gallery", contact_sections())
     fill(ROOT / "docs" / "methods.md", "measured", measured_table())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..gallery import GALLERY
-from ..method import CATALOGUE, Claims, Method
+from ..gallery import CONTACT_GALLERY, GALLERY
+from ..method import CATALOGUE, CONTACT_CATALOGUE, Claims, Method
 from ..report import first_sentence
 from . import show
 
@@ -11,15 +11,23 @@ from . import show
 def list_command() -> None:
     """Show the methods with what they treat and keep, and the systems of the gallery."""
     console = show.console()
-    methods = [
-        (name, entry.method.order, treats(entry.method), keeps(entry.method.claims), entry.reference)
-        for name, entry in CATALOGUE.items()
-    ]
     header = ("name", "order", "treats", "keeps", "source")
-    console.print(show.grid("Methods (--method NAME)", header, methods, right=(1,)))
-    console.print()
+    for title, catalogue in (
+        ("Methods (--method NAME)", CATALOGUE),
+        ("Methods for systems with contact", CONTACT_CATALOGUE),
+    ):
+        methods = [
+            (name, entry.method.order, treats(entry.method), keeps(entry.method.claims), entry.reference)
+            for name, entry in catalogue.items()
+        ]
+        console.print(show.grid(title, header, methods, right=(1,)))
+        console.print()
     systems = [(name, first_sentence(kind)) for name, kind in GALLERY.items()]
     console.print(show.grid("Systems (dalembert simulate NAME)", ("name", "what"), systems))
+    console.print()
+    impacts = [(name, first_sentence(kind)) for name, kind in CONTACT_GALLERY.items()]
+    title = "Systems with contact (dalembert simulate NAME --method moreau-jean)"
+    console.print(show.grid(title, ("name", "what"), impacts))
 
 
 def treats(method: Method) -> str:

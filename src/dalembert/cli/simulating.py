@@ -115,6 +115,10 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
     if np.shape(run.lam)[1]:
         rows.append(("max |g|", show.small(np.max(run.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(run.hidden))))
+    if np.size(run.impulse):
+        rows.append(("smallest gap", show.small(np.min(run.gap))))
+    if "events" in stats:
+        rows.append(("events", f"{stats['events']:,}"))
     rows += [(f"drift of {name}", show.small(change)) for name, change in invariant_changes(run).items()]
     return rows
 

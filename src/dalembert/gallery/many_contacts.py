@@ -33,6 +33,9 @@ class NewtonCradle(Ready, System):
     def gap(self, t, q):
         return q[1:] - q[:-1] - 2 * self.radius
 
+    def points(self, t, q):
+        return jnp.stack([q, jnp.zeros_like(q)], axis=1)
+
     def start(self) -> Start:
         places = 2 * float(self.radius) * np.arange(self.balls) + 0.05 * np.arange(self.balls)
         places[0] -= 1.0
@@ -65,10 +68,18 @@ class BeadColumn(Ready, System):
     def gap(self, t, q):
         return jnp.concatenate([q[:1] - self.radius, q[1:] - q[:-1] - 2 * self.radius])
 
+    def points(self, t, q):
+        return jnp.stack([jnp.zeros_like(q), q], axis=1)
+
     def start(self) -> Start:
         number = np.arange(self.beads)
         heights = float(self.radius) * (2 * number + 1) + 0.05 * (number + 1) ** 1.5
         return Start(jnp.asarray(heights), jnp.zeros(self.beads), 2.0, 0.01)
+
+
+#: The corners of a rectangle in units of its half sides, the lower two first, and its sides.
+CORNERS = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
+SIDES = ((0, 1), (1, 2), (2, 3), (3, 0))
 
 
 def _rotation(theta):
@@ -90,21 +101,25 @@ class RockingBlock(Ready, System):
     mass: float = 1.0
     friction: float = 0.8
     restitution = 0.0
+    bars = SIDES
 
     def lagrangian(self, t, q, v):
         inertia = (self.half_width**2 + self.half_height**2) / 3
         return 0.5 * self.mass * (v[0] ** 2 + v[1] ** 2 + inertia * v[2] ** 2) - self.mass * self.gravity * q[1]
 
     def corners(self, q):
-        """The two lower corners, (2, 2)."""
-        arms = jnp.array([[-1.0, -1.0], [1.0, -1.0]]) * jnp.stack([self.half_width, self.half_height])
+        """All four corners, the lower two first, (4, 2)."""
+        arms = jnp.array(CORNERS) * jnp.stack([self.half_width, self.half_height])
         return q[:2] + arms @ _rotation(q[2]).T
 
     def gap(self, t, q):
-        return self.corners(q)[:, 1]
+        return self.corners(q)[:2, 1]
+
+    def points(self, t, q):
+        return self.corners(q)
 
     def tangent(self, t, q):
-        arms = self.corners(q) - q[:2]
+        arms = self.corners(q)[:2] - q[:2]
         one = jnp.ones(2)
         return jnp.stack([one, 0 * one, -arms[:, 1]], axis=1)
 
@@ -166,6 +181,15 @@ class BoxStack(Ready, System):
         rows = own * _generalised(normal, upper)[:, :, None] - other * _generalised(normal, lower)[:, :, None]
         return rows.reshape(2 * self.boxes, 3 * self.boxes)
 
+    @property
+    def bars(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple((4 * box + a, 4 * box + b) for box in range(self.boxes) for a, b in SIDES)
+
+    def points(self, t, q):
+        arms = jnp.array(CORNERS) * jnp.stack([self.half_width, self.half_height])
+        boxes = [body[:2] + arms @ _rotation(body[2]).T for body in q.reshape(-1, 3)]
+        return jnp.concatenate(boxes)
+
     def start(self) -> Start:
         """Standing on each other."""
         b = float(self.half_height)
@@ -195,6 +219,7 @@ class PainleveRod(Ready, System):
     mass: float = 1.0
     friction: float = 0.5
     restitution = 0.0
+    bars = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         kinetic = v[0] ** 2 + v[1] ** 2 + self.half_length**2 / 3 * v[2] ** 2
@@ -205,6 +230,10 @@ class PainleveRod(Ready, System):
 
     def tangent(self, t, q):
         return jnp.stack([jnp.stack([jnp.ones(()), jnp.zeros(()), self.half_length * jnp.sin(q[2])])])
+
+    def points(self, t, q):
+        arm = self.half_length * jnp.stack([jnp.cos(q[2]), jnp.sin(q[2])])
+        return jnp.stack([q[:2] - arm, q[:2] + arm])
 
     def start(self) -> Start:
         """The rod is pushed to the left, its upper end behind."""

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 from .base import Method
+from .event_capturing import EventCapturing
 from .galerkin import Galerkin
+from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
+from .runge_kutta import half_explicit, lobatto_iiia, radau_iia
 from .spark import euler_spark, gauss_spark, lobatto_spark
 
 
@@ -56,10 +59,34 @@ CATALOGUE: dict[str, Entry] = {
     "euler-spark-2": Entry(euler_spark("II"), "symplectic Euler, forces and reactions at the end of a step", _SPARK),
 }
 
+_CAPTURING = "Acary 2012; Mannshardt 1978"
+
+#: Methods for systems with contact. What they claim is measured in their own tests: smooth claims end at an impact.
+CONTACT_CATALOGUE: dict[str, Entry] = {
+    "moreau-jean": Entry(
+        MoreauJean(), "time stepping at velocity level, friction in the plane and in space", "Moreau 1988; Jean 1999"
+    ),
+    "schatzman-paoli": Entry(
+        SchatzmanPaoli(), "time stepping at position level, frictionless", "Paoli, Schatzman 1993"
+    ),
+    "event-capturing-radau-3": Entry(EventCapturing(radau_iia(2)), "Radau IIA between events, order 3", _CAPTURING),
+    "event-capturing-radau-5": Entry(EventCapturing(radau_iia(3)), "Radau IIA between events, order 5", _CAPTURING),
+    "event-capturing-lobatto-4": Entry(
+        EventCapturing(lobatto_iiia(3)), "Lobatto IIIA between events, order 4", _CAPTURING
+    ),
+    "event-capturing-lobatto-6": Entry(
+        EventCapturing(lobatto_iiia(4)), "Lobatto IIIA between events, order 6", _CAPTURING
+    ),
+    "event-capturing-explicit-4": Entry(
+        EventCapturing(half_explicit(4)), "half-explicit Runge-Kutta between events, order 4", _CAPTURING
+    ),
+}
+
 
 def method_named(name: str) -> Method:
-    """The method of the catalogue called `name`."""
+    """The method called `name` in one of the two catalogues."""
+    known = CATALOGUE | CONTACT_CATALOGUE
     try:
-        return CATALOGUE[name.lower()].method
+        return known[name.lower()].method
     except KeyError:
-        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(CATALOGUE))}.") from None
+        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(known))}.") from None

@@ -20,6 +20,7 @@ from .series import (
     draw_constraints,
     draw_coordinates,
     draw_energy,
+    draw_gaps,
     draw_invariants,
     draw_multipliers,
     family_colors,
@@ -48,9 +49,9 @@ def plot(run, path=None, *, dimension: int | None = None) -> Figure:
 def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
     """The path of every point in the plane or in space, with the first and the last configuration.
 
-    Coordinates that are not points are drawn over time.
+    Coordinates that are not points, and points on a line along an axis, are drawn over time.
     """
-    geometry = geometry_of(run, dimension) if np.ndim(run.q) == 2 else None
+    geometry = _moving_geometry(run, dimension) if np.ndim(run.q) == 2 else None
     size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
     return _figure(run, path, *size, lambda figure: _draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
 
@@ -142,9 +143,11 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
     panels = [draw_energy]
     if np.asarray(run.lam).shape[1]:
         panels += [draw_constraints, draw_multipliers]
+    if np.size(run.impulse):
+        panels.append(draw_gaps)
     if run.invariants:
         panels.append(draw_invariants)
-    geometry = geometry_of(run, dimension)
+    geometry = _moving_geometry(run, dimension)
     figure.set_size_inches(12.0, {1: 5.0, 2: 6.4, 3: 8.0}.get(len(panels), 9.6))
     figure.get_layout_engine().set(wspace=0.06)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.15))
@@ -159,6 +162,11 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
         if k < len(panels) - 1:
             axes.tick_params(labelbottom=False)
             axes.set_xlabel("")
+
+
+def _moving_geometry(run, dimension: int | None) -> Geometry | None:
+    geometry = geometry_of(run, dimension)
+    return None if geometry is not None and geometry.along_axis else geometry
 
 
 def _draw_path(figure, where, run, geometry: Geometry | None) -> None:

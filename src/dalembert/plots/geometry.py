@@ -30,6 +30,11 @@ class Geometry:
     def count(self) -> int:
         return self.points.shape[1]
 
+    @property
+    def along_axis(self) -> bool:
+        """True if all points stay on one line along an axis: their path shows nothing of the motion."""
+        return self.dimension == 2 and bool(np.any(np.ptp(self.points, axis=(0, 1)) == 0.0))
+
     def bar_ends(self, frame: int) -> np.ndarray:
         """The bars of one state, (bars, 2, dimension)."""
         places = np.concatenate([self.points[frame], np.zeros((1, self.dimension))])

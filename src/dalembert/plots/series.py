@@ -154,6 +154,16 @@ def draw_coordinates(axes, run) -> None:
     legend_above(axes, columns=MOST_NAMED)
 
 
+def draw_gaps(axes, run) -> None:
+    """The distances of all contacts."""
+    gap = np.asarray(run.gap)
+    _family(axes, run.t, gap, "g")
+    axes.axhline(0.0, color=GREY, linewidth=1.0)
+    scaled_label(axes, r"\mathrm{gap}" if gap.shape[1] == 1 else r"\mathrm{gap}_i")
+    time_axis(axes, run)
+    legend_above(axes, columns=MOST_NAMED)
+
+
 def family_colors(count: int) -> list:
     """Distinct colours for a few curves, an ordered map for many."""
     if count <= MOST_NAMED:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.gallery import GALLERY
-from dalembert.method import CATALOGUE
+from dalembert.gallery import CONTACT_GALLERY, GALLERY
+from dalembert.method import CATALOGUE, CONTACT_CATALOGUE
 
 
 def value_of(text: str, name: str) -> str:
@@ -47,8 +47,12 @@ def test_list_shows_every_method_and_system(dalembert):
         line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
         assert str(entry.method.order) in line
         assert "holonomic" in line
-    for name in GALLERY:
-        assert name in text
+    for name, entry in CONTACT_CATALOGUE.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
+        assert str(entry.method.order) in line
+        assert "gap" in line
+    for name in GALLERY | CONTACT_GALLERY:
+        assert f"\n{name} " in text
     assert "constraints at position and velocity level, symplectic, symmetric" in text
 
 
@@ -63,6 +67,20 @@ def test_simulate_prints_what_was_kept(dalembert):
     assert float(value_of(answer.out, "max |g_q v + g_t|")) < 1e-13
     assert float(value_of(answer.out, "drift of angular_momentum_z")) < 1e-13
     assert "max |E - E(0)| = " in value_of(answer.out, "energy")
+
+
+def test_simulate_systems_with_contact(dalembert, tmp_path):
+    answer = dalembert("simulate", "bouncing-ball", "--method", "moreau-jean", "--plot", tmp_path / "ball.png")
+    assert (answer.status, answer.error) == (0, "")
+    assert abs(float(value_of(answer.out, "smallest gap"))) < 0.01  # h
+    answer = dalembert("simulate", "impact-oscillator", "--method", "event-capturing-lobatto-6", "--h", "0.05")
+    assert (answer.status, value_of(answer.out, "events")) == (0, "5")
+
+
+def test_smooth_method_for_a_system_with_contact_is_refused(dalembert):
+    answer = dalembert("simulate", "bouncing-ball")
+    assert answer.status == 2
+    assert "Rattle does not treat gap, which BouncingBall defines" in answer.error
 
 
 def test_simulate_writes_run_figure_and_film(dalembert, tmp_path):

@@ -16,6 +16,7 @@ def test_claims(page, root):
 def test_gallery(root):
     text = (root / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert block_of(text, "gallery") == make_tables.gallery_sections(), "run: python docs/make_tables.py"
+    assert block_of(text, "contact_gallery") == make_tables.contact_sections(), "run: python docs/make_tables.py"
 
 
 def test_measured_numbers_bear_out_the_claims(root):

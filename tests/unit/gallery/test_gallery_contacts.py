@@ -6,6 +6,8 @@ import pytest
 
 import dalembert as da
 from dalembert.gallery import (
+    CONTACT_GALLERY,
+    GALLERY,
     BallInBox,
     BeadColumn,
     BouncingBall,
@@ -16,7 +18,9 @@ from dalembert.gallery import (
     PendulumAndWall,
     RockingBlock,
     SlidingBlock,
+    system_named,
 )
+from dalembert.method import CATALOGUE, CONTACT_CATALOGUE, method_named
 from dalembert.problem import prepared
 
 WITH_EXACT_MOTION = (
@@ -34,6 +38,45 @@ def run_of(system, h=None, t_end=None, method=None, **changes):
 
 def name_of(system):
     return type(system).__name__
+
+
+# -- names ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONTACT_GALLERY)
+def test_systems_are_found_by_name(name):
+    kind = CONTACT_GALLERY[name]
+    assert system_named(name.upper()) is kind
+    assert name not in GALLERY
+    assert name.replace("-", "") == kind.__name__.lower()
+    assert kind().provides("gap")
+    assert "=" in kind.__doc__
+
+
+@pytest.mark.parametrize("name", CONTACT_CATALOGUE)
+def test_contact_methods_are_found_by_name(name):
+    entry = CONTACT_CATALOGUE[name]
+    assert method_named(name.upper()) is entry.method
+    assert name not in CATALOGUE
+    assert "gap" in entry.method.handles
+    assert entry.summary
+    assert entry.reference
+    digits = name.rpartition("-")[2]
+    assert entry.method.order == (int(digits) if digits.isdigit() else 1)
+
+
+@pytest.mark.parametrize(
+    ("system", "lengths"),
+    [
+        (RockingBlock(), [0.4, 1.2, 0.4, 1.2]),
+        (BoxStack(boxes=2), [1.0, 0.5, 1.0, 0.5] * 2),
+        (PainleveRod(), [2.0]),
+    ],
+    ids=name_of,
+)
+def test_points_have_the_lengths_of_their_bars(system, lengths):
+    points = np.asarray(system.points(0.0, system.start().q0))
+    assert [np.linalg.norm(points[b] - points[a]) for a, b in system.bars] == pytest.approx(lengths, abs=1e-14)
 
 
 # -- starts and exact motions --------------------------------------------------------------------------------------
