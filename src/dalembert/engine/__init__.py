@@ -6,6 +6,7 @@ from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .phases import PhasedRun, TimeSteps
 from .rescue import Rescue
+from .resuming import condition_of, restore_condition
 from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
 from .xla import XlaRun, run_traced
@@ -31,7 +32,9 @@ __all__ = [
     "Unkeyed",
     "XlaRun",
     "choose_engine",
+    "condition_of",
     "find_root",
+    "restore_condition",
     "run_traced",
     "solve_linear",
 ]

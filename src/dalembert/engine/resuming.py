@@ -1,0 +1,34 @@
+"""What a run that goes on in another process needs besides its carry.
+
+The native engine may have chosen its pivots anew on the way, and what it tries first depends on what it had to mend:
+both are part of the result to the last bit, so both are kept, as plain numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .native import NativeRun
+from .phases import PhasedRun
+
+
+def condition_of(runner: Any) -> list[dict[str, Any]]:
+    """One entry a compiled step: {"pivots": where they were chosen, or None for the start, "mended": the counts}."""
+    return [{"pivots": stage.pivots, "mended": dict(stage.mended)} for stage in _stages(runner)]
+
+
+def restore_condition(runner: Any, condition: list[dict[str, Any]], parameters: np.ndarray) -> None:
+    """Bring a runner that was built at the start of the run into the condition in which the other one was."""
+    stages = _stages(runner)
+    if len(stages) != len(condition):
+        raise ValueError(f"{len(condition)} compiled steps were kept, this run has {len(stages)}")
+    for stage, entry in zip(stages, condition, strict=True):
+        stage.restore(entry["pivots"], entry["mended"], parameters)
+
+
+def _stages(runner: Any) -> list[NativeRun]:
+    if isinstance(runner, PhasedRun):
+        return runner.stages
+    return [runner] if isinstance(runner, NativeRun) else []
