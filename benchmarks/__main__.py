@@ -24,6 +24,7 @@ from .contacts import contact_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
 from .first_result import first_result_table
+from .large_systems import large_systems_table
 from .longer_chains import longer_chains_table
 from .pages import DOCS, ROOT, fill
 from .roundoff import constraint_table, energy_table
@@ -40,6 +41,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
     return {
         "engine": lambda: engine_tables(repeats, share),
         "longer": lambda: {"longer": longer_chains_table(repeats, share)},
+        "large": lambda: {"large": large_systems_table(share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
         "contacts": lambda: {"contacts": contact_table(repeats, share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},

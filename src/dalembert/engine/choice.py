@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import InputError, UnsupportedByEngine
 from .contract import StepFunctions, Unkeyed
-from .native import NativeRun
+from .native import NativeRun, TooLarge
 from .phases import PhasedRun
+from .sparse import SparseRun
 from .xla import XlaRun
 
 
@@ -26,7 +27,7 @@ def choose_engine(
     extended: bool = False,
     sizes: bool = False,
     fresh: bool = False,
-) -> NativeRun | PhasedRun | XlaRun:
+) -> NativeRun | PhasedRun | SparseRun | XlaRun:
     """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
 
     `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
@@ -41,6 +42,8 @@ def choose_engine(
         if (functions.phases or sizes) and not extended:
             return (_phased.__wrapped__ if fresh else _phased)(functions, compensated, start).begin()
         return (_native.__wrapped__ if fresh else _native)(functions, compensated, extended, start).begin()
+    except TooLarge as reason:
+        return _sparse(functions, compensated).begin(str(reason))
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
             cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
@@ -65,6 +68,11 @@ def _native(functions: StepFunctions, compensated: bool, extended: bool, start: 
 def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> PhasedRun:
     state, t0, h, parameters = start.value
     return PhasedRun(functions, state, t0, h, parameters, compensated)
+
+
+@functools.lru_cache(maxsize=64)
+def _sparse(functions: StepFunctions, compensated: bool) -> SparseRun:
+    return SparseRun(functions, compensated)
 
 
 @functools.lru_cache(maxsize=64)

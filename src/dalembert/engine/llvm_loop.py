@@ -27,7 +27,7 @@ from .contract import (
 from .llvm_arithmetic import Arithmetic, Writer
 
 #: kappa follows a larger measurement at once and a smaller one slowly
-KAPPA_MEMORY = 0.9
+KAPPA_MEMORY = 0.998
 #: Where a residual has kinks, Newton stops when the update itself is this small.
 KINKED_TOLERANCE = 1e-14
 POINTERS = (

@@ -43,6 +43,10 @@ _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 RESCUES_A_CHANGE = 50
 
 
+class TooLarge(Exception):
+    """Compiling the step would take minutes."""
+
+
 class Compiled:
     """Machine code of one step program, one instruction an operation."""
 
@@ -147,6 +151,8 @@ class NativeRun:
             self.step = build_array_step(*where)
             self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated)
         except TooIrregular:
+            if self.functions.size >= ROLLED_FROM and not self._arithmetic.extended:
+                raise TooLarge("its equations are many and do not fall into loops") from None
             self.step = build_step_program(*where)
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
         self.scaling = NewtonScaling(self.step)

@@ -33,13 +33,13 @@ class Rescue:
             if x is None:
                 return None
             end = self._finish(x, t, h, state, parameters)[0]
-            return self._added(state, compensation, end, compensated) if np.all(np.isfinite(end)) else None
+            return self.added(state, compensation, end, compensated) if np.all(np.isfinite(end)) else None
         for path in _PATHS:
             x = self._follow(path, state, t, h, parameters)
             if x is not None:
                 end = self._finish(x, t, h, state, parameters)[0]
                 if np.all(np.isfinite(end)):
-                    return self._added(state, compensation, end, compensated)
+                    return self.added(state, compensation, end, compensated)
         return None
 
     def _follow(self, path, state, t, h, parameters) -> np.ndarray | None:
@@ -57,7 +57,8 @@ class Rescue:
     def _solve(self, t, h, state, parameters, guess) -> np.ndarray | None:
         return find_root(self._residual, guess, t, h, state, parameters)
 
-    def _added(self, state, compensation, end, compensated: bool):
+    def added(self, state, compensation, end, compensated: bool):
+        """The state with the increments of a step added, and the roundoff to carry on."""
         n = self._functions.n_summed
         increment = end[:n] + (np.asarray(compensation, dtype=np.float64) if compensated else 0.0)
         total = state[:n] + increment

@@ -1,0 +1,51 @@
+"""Methods of higher order on long chains, and the energy-momentum method on lattices of springs and bars."""
+
+from __future__ import annotations
+
+import time
+
+import dalembert as da
+from dalembert.gallery import Chain
+from dalembert.gallery.springs_and_bars import Lattice
+
+from .cases import hanging_chain
+from .tables import Table, microseconds
+
+LINKS, CELLS = (10, 100, 1000), (4, 49, 499)
+STEPS = 50
+
+
+def large_systems_table(share: float) -> Table:
+    """The first call and the time of a step."""
+    header = ("system and method", "engine", "unknowns", "first call, s", "microseconds a step", "worst constraint")
+    table = Table("Large systems", header)
+    cases = [
+        (f"chain of {links} links, {method.name}", Chain(links=links), method, hanging_chain(links, 0.3), 0.001)
+        for method in (da.Galerkin(2), da.Galerkin(3))
+        for links in LINKS
+    ]
+    for cells in CELLS:
+        system = Lattice(cells=cells)
+        start = system.start()
+        name = f"lattice of {2 * (cells + 1)} particles, {da.EnergyMomentum().name}"
+        cases.append((name, system, da.EnergyMomentum(), (start.q0, start.v0), 0.01))
+    for name, system, method, (q0, v0), h in cases if share >= 1 else cases[:1]:
+        arguments = (system, method, q0, v0, None, (0.0, STEPS * h), h)
+        begun = time.perf_counter()
+        da.simulate(*arguments)
+        first = time.perf_counter() - begun
+        run = da.simulate(*arguments)
+        step = 1e6 * run.stats["wall_seconds"] / STEPS
+        stats = run.stats
+        table.rows.append(
+            (
+                name,
+                str(stats["engine"]),
+                str(stats["unknowns"]),
+                f"{first:.1f}",
+                microseconds(step),
+                f"{run.constraint.max():.1e}",
+            )
+        )
+    table.notes.append(f"{STEPS} steps, states saved at each; the first call translates.")
+    return table

@@ -1,0 +1,56 @@
+"""The engine for large irregular systems gives the trajectory of the others, on small ones."""
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.engine import NOT_CONVERGED, OK, choose_engine
+from dalembert.engine.sparse import SparseRun
+from dalembert.gallery.springs_and_bars import Lattice
+from dalembert.problem import prepared
+from dalembert.stepping.consistent import prepare_start
+from dalembert.stepping.family import flat_parameters
+from dalembert.stepping.step import assemble
+
+
+def runners(system, method, h):
+    """The sparse engine and the native one, with state and parameters."""
+    system, start = prepared(system), system.start()
+    begun = prepare_start(system, start.q0, start.v0, None, 0.0, project=False, redundant="refuse")
+    functions = assemble(system, method, begun.layout, begun.rows)
+    state, parameters = np.asarray(begun.layout.flatten(begun.state)), np.asarray(flat_parameters(system))
+    native = choose_engine(functions, state, 0.0, h, parameters, engine="native")
+    return SparseRun(functions, True).begin("asked for"), native, state, parameters
+
+
+@pytest.mark.parametrize("method", [da.Rattle(), da.Galerkin(2), da.EnergyMomentum()])
+def test_it_agrees_with_the_native_engine(method):
+    sparse, native, state, parameters = runners(Lattice(cells=1), method, 0.01)
+    ends = [one.run(one.first_carry(state), 0.0, 0.01, 100, 10, parameters, 100).saved for one in (sparse, native)]
+    assert ends[0].shape == ends[1].shape == (10, len(state))
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-10)
+
+
+def test_factorisations_are_used_again():
+    sparse, _, state, parameters = runners(Lattice(cells=1), da.EnergyMomentum(), 0.002)
+    chunk = sparse.run(sparse.first_carry(state), 0.0, 0.002, 100, 1, parameters, 100)
+    assert chunk.status == OK
+    assert sparse.report()["factorisations"] < 60
+    assert sparse.report()["engine_reason"] == "asked for"
+
+
+def test_a_step_that_cannot_be_taken_is_reported():
+    sparse, _, state, parameters = runners(da.gallery.Pendulum(), da.Rattle(), 0.01)
+    chunk = sparse.run(sparse.first_carry(state), 0.0, 50.0, 3, 1, parameters, 3)
+    assert chunk.status == NOT_CONVERGED
+    assert int(chunk.carry.step) == len(chunk.saved)
+
+
+def test_large_irregular_systems_take_it():
+    system = Lattice(cells=40)
+    start = system.start()
+    run = da.simulate(system, da.EnergyMomentum(), start.q0, start.v0, t=(0.0, 0.03), h=0.01)
+    assert run.stats["engine"] == "sparse"
+    assert "do not fall into loops" in run.stats["engine_reason"]
+    assert np.max(np.abs(run.energy - run.energy[0])) < 1e-12 * run.energy[0]
+    assert np.max(run.constraint) < 1e-14
