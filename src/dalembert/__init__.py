@@ -29,7 +29,14 @@ from .errors import (  # noqa: E402
     RedundantConstraints,
     StepFailure,
 )
-from .formulation import natural_limit, symmetries  # noqa: E402
+from .formulation import (  # noqa: E402
+    dot_products,
+    edge_products,
+    natural_limit,
+    squared_distances,
+    squared_triple_products,
+    symmetries,
+)
 from .method import (  # noqa: E402
     CATALOGUE,
     SCHEMES,
@@ -131,7 +138,9 @@ __all__ = [
     "consistent",
     "discrete_lagrangian",
     "discrete_principle",
+    "dot_products",
     "drift",
+    "edge_products",
     "euler_spark",
     "gallery",
     "gauss_spark",
@@ -148,6 +157,8 @@ __all__ = [
     "radau_iia",
     "reversibility_defect",
     "simulate",
+    "squared_distances",
+    "squared_triple_products",
     "standard_gauss",
     "symmetries",
     "symplectic_defect",

@@ -11,7 +11,7 @@ import numpy as np
 from ..engine import StepFunctions
 from ..errors import DalembertError, InconsistentStart, InputError, ModelError, RedundantConstraints
 from ..formulation import Mechanics, mechanics_of, symmetries
-from ..method import CATALOGUE, CONTACT_CATALOGUE, Method, method_named
+from ..method import METHODS, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
 from ..stepping import Layout, assemble, check_fit, consistent
 from ..stepping.consistent import START_TOLERANCE, velocity_and_momentum
@@ -193,7 +193,7 @@ def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | No
 
 
 def _fitting(system: AbstractSystem) -> Method | None:
-    for entry in (CATALOGUE | CONTACT_CATALOGUE).values():
+    for entry in METHODS.values():
         if all(part in entry.method.handles or part == "tangent" for part in system.parts):
             return entry.method
     return None

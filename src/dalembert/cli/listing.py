@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..gallery import CONTACT_GALLERY, GALLERY
-from ..method import CATALOGUE, CONTACT_CATALOGUE, Claims, Method
+from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY
+from ..method import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, Claims, Method
 from ..report import first_sentence
 from . import show
 
@@ -14,6 +14,7 @@ def list_command() -> None:
     header = ("name", "order", "treats", "keeps", "source")
     for title, catalogue in (
         ("Methods (--method NAME)", CATALOGUE),
+        ("Families of methods, some of their members", FAMILY_CATALOGUE),
         ("Methods for systems with contact", CONTACT_CATALOGUE),
     ):
         methods = [
@@ -22,7 +23,7 @@ def list_command() -> None:
         ]
         console.print(show.grid(title, header, methods, right=(1,)))
         console.print()
-    systems = [(name, first_sentence(kind)) for name, kind in GALLERY.items()]
+    systems = [(name, first_sentence(kind)) for name, kind in (GALLERY | FAMILY_GALLERY).items()]
     console.print(show.grid("Systems (dalembert simulate NAME)", ("name", "what"), systems))
     console.print()
     impacts = [(name, first_sentence(kind)) for name, kind in CONTACT_GALLERY.items()]
@@ -45,6 +46,7 @@ def keeps(claims: Claims) -> str:
         (claims.symmetric, "symmetric"),
         (claims.symmetric_positions, "symmetric in q"),
         (claims.momentum, "momentum maps"),
+        (claims.energy, "energy"),
         (claims.bounded_energy, "energy bounded"),
     ):
         if claim:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DalembertError, InputError, ModelError
-from ..gallery import CONTACT_GALLERY, GALLERY, Ready, system_named
+from ..gallery import SYSTEMS, Ready, system_named
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
 
 DEFAULT_END, DEFAULT_STEP = 10.0, 0.01
@@ -147,8 +147,8 @@ def _is_file(target: str) -> bool:
 
 
 def _from_gallery(name: str) -> type[Ready]:
-    if name.lower() not in GALLERY | CONTACT_GALLERY:
-        names = ", ".join(sorted(GALLERY | CONTACT_GALLERY))
+    if name.lower() not in SYSTEMS:
+        names = ", ".join(sorted(SYSTEMS))
         raise InputError(f"unknown system {name!r}; expected a file such as model.py:Class, or one of: {names}.")
     return system_named(name)
 

@@ -10,6 +10,7 @@ from .discrete_derivative import (
     quotient,
     through,
 )
+from .invariants import dot_products, edge_products, squared_distances, squared_triple_products
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
 from .symmetries import Symmetry, symmetries
@@ -24,11 +25,15 @@ __all__ = [
     "Nonholonomic",
     "Symmetry",
     "coordinates",
+    "dot_products",
+    "edge_products",
     "mean_value",
     "mechanics_of",
     "midpoint",
     "natural_limit",
     "quotient",
+    "squared_distances",
+    "squared_triple_products",
     "symmetries",
     "through",
 ]

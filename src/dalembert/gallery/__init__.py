@@ -20,6 +20,7 @@ from .pendulum import DrivenPendulum, Pendulum, PolarPendulum
 from .ready import Ready, Start
 from .rolling import BallOnTurntable, RollingDisc
 from .spherical_pendulum import HamiltonianSphericalPendulum, SphericalPendulum
+from .springs_and_bars import FourParticles, HeavyTop, Lattice
 from .wheels import MobileRobot, VerticalRollingDisc
 
 GALLERY: dict[str, type[Ready]] = {
@@ -61,19 +62,29 @@ CONTACT_GALLERY: dict[str, type[Ready]] = {
     "painleve-rod": PainleveRod,
 }
 
+#: Systems written for one family of methods, on which the tests of that family measure it.
+FAMILY_GALLERY: dict[str, type[Ready]] = {
+    "four-particles": FourParticles,
+    "lattice": Lattice,
+    "heavy-top": HeavyTop,
+}
+#: All of them.
+SYSTEMS: dict[str, type[Ready]] = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY
+
 
 def system_named(name: str) -> type[Ready]:
-    """The class called `name`, of a smooth system or of one with contact."""
-    known = GALLERY | CONTACT_GALLERY
+    """The class called `name`."""
     try:
-        return known[name.lower()]
+        return SYSTEMS[name.lower()]
     except KeyError:
-        raise InputError(f"unknown system {name!r}; expected one of: {', '.join(sorted(known))}.") from None
+        raise InputError(f"unknown system {name!r}; expected one of: {', '.join(sorted(SYSTEMS))}.") from None
 
 
 __all__ = [
     "CONTACT_GALLERY",
+    "FAMILY_GALLERY",
     "GALLERY",
+    "SYSTEMS",
     "AppellHamel",
     "BallInBox",
     "BallOnTurntable",
@@ -87,10 +98,13 @@ __all__ = [
     "DoublePendulum",
     "DrivenPendulum",
     "FourBar",
+    "FourParticles",
     "HamiltonianSphericalPendulum",
     "HarmonicOscillator",
+    "HeavyTop",
     "ImpactOscillator",
     "Kepler",
+    "Lattice",
     "McLachlanPerlmutterParticles",
     "MobileRobot",
     "NewtonCradle",

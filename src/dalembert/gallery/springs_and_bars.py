@@ -8,23 +8,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..formulation import dot_products, squared_distances
 from ..problem import System
 from .ready import Ready, Start
-
-
-def squared_distances(q, pairs, dimension: int = 3):
-    """|x_i - x_j|^2 for pairs of particles, from coordinates in a row: quadratic, unchanged by rigid motions."""
-    x = q.reshape(-1, dimension)
-    first, second = (np.array([pair[k] for pair in pairs], dtype=int) for k in (0, 1))
-    difference = x[first] - x[second]
-    return jnp.sum(difference**2, axis=1)
-
-
-def dot_products(q, pairs, dimension: int = 3):
-    """x_i . x_j for pairs of particles: quadratic, unchanged by rotations about the origin."""
-    x = q.reshape(-1, dimension)
-    first, second = (np.array([pair[k] for pair in pairs], dtype=int) for k in (0, 1))
-    return jnp.sum(x[first] * x[second], axis=1)
 
 
 class FourParticles(Ready, System):

@@ -1,7 +1,7 @@
 """The discrete equations, one family a file."""
 
 from .base import Advance, Claims, Method, Step, Substep
-from .catalogue import CATALOGUE, CONTACT_CATALOGUE, method_named
+from .catalogue import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, METHODS, method_named
 from .composition import Adjoint, Composition, Sequence
 from .composition_schemes import SCHEMES
 from .contact_laws import ContactLaw, Frictionless, NewtonCoulomb
@@ -21,6 +21,8 @@ from .symplectic_euler import AdjointSymplecticEuler, SymplecticEuler
 __all__ = [
     "CATALOGUE",
     "CONTACT_CATALOGUE",
+    "FAMILY_CATALOGUE",
+    "METHODS",
     "SCHEMES",
     "Adjoint",
     "AdjointSymplecticEuler",

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 from .base import Method
+from .composition import Composition
+from .energy_momentum import EnergyMomentum
 from .event_capturing import EventCapturing
 from .galerkin import Galerkin
 from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
 from .runge_kutta import half_explicit, lobatto_iiia, radau_iia
 from .spark import euler_spark, gauss_spark, lobatto_spark
+from .symplectic_euler import SymplecticEuler
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,28 @@ CONTACT_CATALOGUE: dict[str, Entry] = {
     ),
 }
 
+#: Families with parameters of their own. What they claim is measured in the tests of each family.
+FAMILY_CATALOGUE: dict[str, Entry] = {
+    "energy-momentum": Entry(
+        EnergyMomentum(), "energy, momenta of symmetries and holonomic constraints to roundoff", "Gonzalez 1999"
+    ),
+    "energy-momentum-velocity": Entry(
+        EnergyMomentum(velocity_level=True), "the same, and the hidden constraints", "after Gonzalez 1999"
+    ),
+    "symplectic-euler": Entry(
+        SymplecticEuler(), "overdetermined systems, reactions nonlinear in the multiplier, inequalities", "Jay 1998"
+    ),
+    "rattle-yoshida4": Entry(Composition(Rattle(), "yoshida4"), "RATTLE composed to order 4", "Yoshida 1990"),
+    "rattle-kahan-li6": Entry(Composition(Rattle(), "kahan-li6"), "RATTLE composed to order 6", "Kahan, Li 1997"),
+    "rattle-kahan-li8": Entry(Composition(Rattle(), "kahan-li8"), "RATTLE composed to order 8", "Kahan, Li 1997"),
+}
+#: All of them.
+METHODS: dict[str, Entry] = CATALOGUE | CONTACT_CATALOGUE | FAMILY_CATALOGUE
+
 
 def method_named(name: str) -> Method:
-    """The method called `name` in one of the two catalogues."""
-    known = CATALOGUE | CONTACT_CATALOGUE
+    """The method called `name`."""
     try:
-        return known[name.lower()].method
+        return METHODS[name.lower()].method
     except KeyError:
-        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(known))}.") from None
+        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(METHODS))}.") from None

@@ -146,9 +146,11 @@ class _Euler(Method):
         if m.contact.present:
             flying = m.contact.gap(t0, q0) > ROUNDOFF * jnp.max(jnp.abs(q0))
 
+            system: Any = m.system  # an inequality, whose functions differ from those of a mechanical system
+
             def reaction(y, z, P):
-                pushed = m.system.reaction(y, z, jnp.where(flying, 0.0, P))
-                return pushed + m.system.impact(y, z, jnp.where(flying, h * P, 0.0)) / h
+                pushed = system.reaction(y, z, jnp.where(flying, 0.0, P))
+                return pushed + system.impact(y, z, jnp.where(flying, h * P, 0.0)) / h
 
             first = h * self._first_reaction(lambda P: reaction(q0, p0, P), x)
             last = h * self._last_reaction(lambda P: reaction(x.y1, x.z1, P), x)

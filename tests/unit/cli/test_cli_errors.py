@@ -11,7 +11,7 @@ WRONG_INPUT = [
     (("simulate", "pendulum", "--nope"), "No such option: --nope"),
     (("simulate", "pendulum", "--h", "abc"), "Invalid value for '--h'"),
     (("simulate", "pendulom"), "unknown system 'pendulom'; expected a file such as model.py:Class"),
-    (("simulate", "pendulum", "--method", "euler"), "unknown method 'euler'; expected one of: euler-spark-1, "),
+    (("simulate", "pendulum", "--method", "euler"), "unknown method 'euler'; expected one of: energy-momentum, "),
     (("simulate", "pendulum", "--h", "0.3", "--t-end", "1"), "h = 0.3 does not divide the interval [0, 1]"),
     (("simulate", "pendulum", "--h", "-1"), "h must be a positive number, got -1.0"),
     (("simulate", "pendulum", "--t-end", "-1"), "t must be a pair (t0, t1) of finite numbers with t0 < t1"),

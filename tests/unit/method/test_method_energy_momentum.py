@@ -8,8 +8,9 @@ import pytest
 
 import dalembert as da
 from dalembert.diagnostics import reference_solution
+from dalembert.formulation import squared_distances
 from dalembert.gallery import GALLERY
-from dalembert.gallery.springs_and_bars import FourParticles, HeavyTop, Lattice, squared_distances
+from dalembert.gallery.springs_and_bars import FourParticles, HeavyTop, Lattice
 
 
 def change(values):
