@@ -37,6 +37,10 @@ class StepFailure(DalembertError, RuntimeError):
         self.trajectory = trajectory
 
 
+class CheckpointFailure(DalembertError, RuntimeError):
+    """A checkpoint could not be written, for want of space for example; those before it are intact."""
+
+
 class InconsistentMethodWarning(UserWarning):
     """The method does not converge to the motion of the system."""
 

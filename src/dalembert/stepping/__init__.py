@@ -2,14 +2,17 @@
 
 from .adaptive import Adaptive, integrate_adaptive
 from .boundary_value import solve_boundary_value
+from .checkpoint import is_store, request_of
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
 from .ensemble import member
 from .event_run import integrate_events
 from .events import EVENT_PREFIX, Event, Events
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
-from .simulate import Run, Status, integrate, status_of_code
+from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
+from .store import Store, StoredStates
+from .store_files import Damaged
 from .variable_steps import integrate_sizes, is_sequence
 
 __all__ = [
@@ -17,14 +20,18 @@ __all__ = [
     "OBSERVABLES",
     "Adaptive",
     "ConsistentStart",
+    "Damaged",
     "Event",
     "Events",
     "Layout",
     "Run",
     "Status",
+    "Store",
+    "StoredStates",
     "assemble",
     "check_fit",
     "consistent",
+    "final_status",
     "flat_parameters",
     "inside_steps",
     "integrate",
@@ -32,11 +39,13 @@ __all__ = [
     "integrate_events",
     "integrate_sizes",
     "is_sequence",
+    "is_store",
     "is_traced",
     "member",
     "multipliers",
     "observe",
     "repeated_steps",
+    "request_of",
     "solve_boundary_value",
     "status_of_code",
 ]

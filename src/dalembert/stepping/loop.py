@@ -6,6 +6,8 @@ one that was not, and gives the same bits.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from ..engine import OK, Carry, Chunk
 from .interruption import Interruption
+from .store import StoredStates
 
 #: A failed step is halved at most so often: into 64 parts.
 HALVINGS = 6
@@ -31,6 +34,7 @@ class Plan:
     capacity: int  # saved states in one chunk
     parameters: np.ndarray
     retry: bool  # halve a step that fails
+    reason: Callable[[Carry, int, float], int]  # (carry, status, residual) of a failed step -> the status that is meant
 
 
 class Intervals:
@@ -71,11 +75,22 @@ class Record:
         parts = plan.save_every // plan.stride
         self.iterations, self.worst = Intervals(parts, sum), Intervals(parts, max)
         self.status, self.residual, self.halved = OK, np.nan, 0
+        self._begun = time.perf_counter()
 
     @property
     def step(self) -> int:
         """How many steps were taken."""
         return int(self.carry.step)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return time.perf_counter() - self._begun
+
+    @property
+    def stored(self) -> StoredStates | None:
+        """Where the rows are, if they are not in memory."""
+        return None
 
     def absorb(self, chunk: Chunk) -> None:
         """Add a chunk that starts where the record ends."""
@@ -92,6 +107,9 @@ class Record:
     def run_ended(self) -> None:
         """Called once, when the loop has ended for whatever reason."""
 
+    def close(self) -> None:
+        """Give up what the record holds of the system."""
+
 
 def take_steps(runner: Any, record: Record, report) -> bool:
     """Fill the record; whether the user interrupted it."""
@@ -107,6 +125,7 @@ def take_steps(runner: Any, record: Record, report) -> bool:
                 if record.status != OK:
                     repeated = _in_parts(runner, record) if plan.retry else None
                     if repeated is None:
+                        record.status = plan.reason(record.carry, record.status, record.residual)
                         break
                     record.absorb(repeated)
                     record.halved += 1

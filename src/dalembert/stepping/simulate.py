@@ -22,12 +22,14 @@ from ..errors import InputError, MethodDoesNotFit
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, prepared
+from .checkpoint import Request, stored_record
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .ensemble import batch_size, integrate_ensemble
 from .family import flat_parameters
 from .loop import Plan, Record, take_steps
 from .step import Layout, assemble, check_fit
+from .store import StoredStates
 
 #: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
 CHUNK_NUMBERS = 4_000_000
@@ -72,6 +74,7 @@ class Run:
     h: float
     stats: dict[str, Any] = field(default_factory=dict)
     events: Any = None  # an `Events`, where the method finds them
+    stored: StoredStates | None = None  # where t, states and iterations are, if they are not here
 
 
 def integrate(
@@ -93,6 +96,7 @@ def integrate(
     traced_check: bool = True,
     any_velocity: bool = False,
     retry: bool = False,
+    checkpoint: Request | None = None,
 ) -> Run:
     """Take the steps; see `dalembert.simulate` for the arguments.
 
@@ -103,7 +107,12 @@ def integrate(
     steps, h = _steps(t0, t1, h)
     save_every = checked_save_every(save_every, steps)
     extended = precision == "extended"
-    members = None if is_traced(system, q0, v0, p0) else batch_size(system, q0, v0, p0)
+    traced = is_traced(system, q0, v0, p0)
+    members = None if traced else batch_size(system, q0, v0, p0)
+    if (retry or checkpoint) and (traced or members is not None):
+        raise InputError("checkpoint and retry are for a single run with numbers, not for a batch, jit, vmap or grad.")
+    if checkpoint and extended:
+        raise InputError('a store holds float64; use precision="double" with checkpoint.')
     if members is not None:
         if engine == "xla" or extended or redundant != "refuse":
             raise InputError(
@@ -122,20 +131,20 @@ def integrate(
     if not is_traced(start.state, system):
         check_start(system, method, t0, start)
     functions = assemble(system, method, start.layout, start.rows)
-    times = t0 + h * (save_every * np.arange(steps // save_every + 1))
+    times = None if checkpoint else t0 + h * (save_every * np.arange(steps // save_every + 1))
     if is_traced(start.state, system):
-        traced = run_traced(
+        result = run_traced(
             functions, start.layout.flatten(start.state), jnp.asarray(t0), jnp.asarray(h), steps // save_every,
             save_every, flat_parameters(system), compensated,
         )  # fmt: skip
-        states = traced.saved
+        states = result.saved
         if traced_check:
             states = eqx.error_if(
-                states, traced.status != OK, "a step failed (Newton did not converge); use a smaller h."
+                states, result.status != OK, "a step failed (Newton did not converge); use a smaller h."
             )
         return Run(
-            system, method, start.layout, start.rows, jnp.asarray(times), states, traced.iterations, None,
-            traced.status, h, {"engine": "xla (traced)"},
+            system, method, start.layout, start.rows, jnp.asarray(times), states, result.iterations, None,
+            result.status, h, {"engine": "xla (traced)"},
         )  # fmt: skip
     return _run_eagerly(
         system,
@@ -152,6 +161,7 @@ def integrate(
         extended,
         times,
         retry,
+        checkpoint,
     )
 
 
@@ -243,6 +253,7 @@ def _run_eagerly(
     extended,
     times,
     retry,
+    checkpoint: Request | None,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
     state = np.concatenate([np.ravel(part) for part in start.state])
@@ -251,23 +262,34 @@ def _run_eagerly(
         runner = ContactRun(functions, compensated)
     else:
         runner = choose_engine(
-            functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended
-        )
+            functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended,
+            fresh=checkpoint is not None,
+        )  # fmt: skip
     compiled = time.perf_counter()
-    plan = _plan(functions.n_state, runner.chunk_steps, t0, h, steps, save_every, parameters, retry)
-    record = Record(plan, runner.first_carry(state))
-    with ProgressBar(progress, steps) as report:
-        interrupted = take_steps(runner, record, report)
-    finished = time.perf_counter()
-    carry, status, taken = record.carry, record.status, record.step
-    if status == NOT_FINITE and np.isfinite(record.residual):
-        status = reason_of_refusal(functions, carry, t0 + taken * h, h, parameters)
-    states = np.concatenate(record.saved)
+
+    def reason(carry, status: int, residual: float) -> int:
+        doubtful = status == NOT_FINITE and np.isfinite(residual)
+        return reason_of_refusal(functions, carry, t0 + int(carry.step) * h, h, parameters) if doubtful else status
+
+    most = None if checkpoint is None else checkpoint.limit()
+    chunk_steps = runner.chunk_steps if most is None else min(runner.chunk_steps, most)
+    plan = _plan(functions.n_state, chunk_steps, t0, h, steps, save_every, parameters, retry, reason)
+    first = runner.first_carry(state)
+    record = Record(plan, first) if checkpoint is None else stored_record(
+        checkpoint, plan, runner, first, system, method, functions, start.layout, start.rows, compensated
+    )  # fmt: skip
+    try:
+        with ProgressBar(progress, steps) as report:
+            interrupted = take_steps(runner, record, report)
+    finally:
+        record.close()
+    taken, stored = record.step, record.stored
+    states = None if stored else np.concatenate(record.saved)
     stats = {
         "engine": runner.name,
         "steps": taken,
         "compile_seconds": compiled - begun,
-        "wall_seconds": finished - compiled,
+        "wall_seconds": record.seconds,
         "newton_iterations": record.iterations.total,
         **runner.report(),
         **({"halved_steps": record.halved} if record.halved else {}),
@@ -277,13 +299,14 @@ def _run_eagerly(
         method=method,
         layout=start.layout,
         rows=start.rows,
-        t=times[: len(states)],
+        t=None if states is None else times[: len(states)],
         states=states,
-        iterations=record.iterations.array(),
-        worst_iterations=record.worst.array(),
-        status=final_status(status, interrupted, taken, t0 + taken * h, h, record),
+        iterations=None if stored else record.iterations.array(),
+        worst_iterations=None if stored else record.worst.array(),
+        status=final_status(record.status, interrupted, taken, t0 + taken * h, h, record, record.halved),
         h=h,
         stats=stats,
+        stored=stored,
     )
 
 
@@ -301,13 +324,13 @@ def reason_of_refusal(functions, carry, t: float, h: float, parameters) -> int:
 
 
 def _plan(
-    n_state: int, engine_chunk: int, t0: float, h: float, steps: int, save_every: int, parameters, retry: bool
+    n_state: int, engine_chunk: int, t0: float, h: float, steps: int, save_every: int, parameters, retry: bool, reason
 ) -> Plan:
     """The division into chunks. They end where a state is saved, so that no iteration is counted across their ends."""
     stride = _stride(save_every, engine_chunk)
     capacity = _capacity(n_state, stride, engine_chunk)
     chunk_steps = stride * max(1, min(engine_chunk // stride, capacity))
-    return Plan(t0, h, steps, save_every, stride, chunk_steps, capacity, parameters, retry)
+    return Plan(t0, h, steps, save_every, stride, chunk_steps, capacity, parameters, retry, reason)
 
 
 def _stride(save_every: int, chunk_steps: int) -> int:
@@ -322,13 +345,14 @@ def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
     return int(max(1, min(-(-chunk_steps // save_every), CHUNK_NUMBERS // n_state)))
 
 
-def final_status(code: int, interrupted: bool, taken: int, time_reached: float, h: float, last) -> Status:
+def final_status(
+    code: int, interrupted: bool, taken: int, time_reached: float, h: float, last, halved: int = 0
+) -> Status:
     """How a run ended that reached `time_reached`; h is the size of the step that follows there, `last` the chunk or
     the record that holds the last residual."""
     if interrupted:
         return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
     if code == OK:
-        halved = last.halved if isinstance(last, Record) else 0
         return Status(OK, taken, time_reached, f"ok: {taken} steps" + (f", {halved} of them halved" if halved else ""))
     cures = {
         1: "h is too large for this motion, or it runs into a singular configuration; try a smaller h.",

@@ -6,6 +6,7 @@ import datetime
 import functools
 import pathlib
 import platform
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -38,6 +39,7 @@ from ..stepping import (
 )
 from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
+from .stored import StoredArrays, read_store
 
 
 @jax.tree_util.register_pytree_node_class
@@ -62,7 +64,7 @@ class Trajectory:
     animate: ClassVar[Any]
 
     def __init__(
-        self, arrays: dict[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,
+        self, arrays: Mapping[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,
         method: Method | None = None,
     ) -> None:  # fmt: skip
         self._arrays, self._method = arrays, method
@@ -74,6 +76,16 @@ class Trajectory:
 
     @classmethod
     def _from_run(cls, run: Run) -> Trajectory:
+        info = {
+            "method": run.method.name,
+            "multiplier": run.method.multiplier,
+            "rows": run.rows,
+            "h": run.h,
+            "system": type(run.system).__name__,
+            "stats": run.stats | _versions(),
+        }
+        if run.stored is not None:
+            return cls(StoredArrays(run.stored), run.system, info, run.status, run.method)
         state = run.layout.unflatten(run.states)
         keep = jnp.asarray if is_traced(run.states) else np.asarray
         arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
@@ -87,19 +99,11 @@ class Trajectory:
             arrays["worst_iterations"] = run.worst_iterations
         if run.events is not None:
             arrays |= run.events.arrays()
-        info = {
-            "method": run.method.name,
-            "multiplier": run.method.multiplier,
-            "rows": run.rows,
-            "h": run.h,
-            "system": type(run.system).__name__,
-            "stats": run.stats | _versions(),
-        }
         return cls(arrays, run.system, info, run.status, run.method)
 
     def tree_flatten(self):
         traced_status = not isinstance(self._status, Status)
-        children = (self._arrays, self._parameters, self._status if traced_status else None)
+        children = (dict(self._arrays), self._parameters, self._status if traced_status else None)
         return children, _Static(self._info, None if traced_status else self._status, self._structure, self._method)
 
     @classmethod
@@ -147,7 +151,7 @@ class Trajectory:
         """What the contacts did: impacts, closings, openings, stick and slip; of methods that find events."""
         if not any(name.startswith(EVENT_PREFIX) for name in self._arrays):
             raise InputError(f"{self._info['method']} records no events; da.EventCapturing() does.")
-        return Events.from_arrays(self._arrays)
+        return Events.from_arrays(dict(self._arrays))
 
     @property
     def y(self):
@@ -421,7 +425,11 @@ class _Static:
 
 
 def load(path) -> Trajectory:
-    """Read a trajectory written by `Trajectory.save`. A file is data only: nothing in it is executed."""
+    """Read a trajectory written by `Trajectory.save`, or what a run with checkpoints has written up to now. A file is
+    data only: nothing in it is executed."""
+    if pathlib.Path(path).is_dir():
+        stored, info, status = read_store(pathlib.Path(path))
+        return Trajectory(stored, None, info, status)
     arrays, info, status = read(pathlib.Path(path))
     return Trajectory(arrays, None, info, Status(**status))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from ..stepping import (
     integrate_sizes,
     is_sequence,
     is_traced,
+    request_of,
 )
 from .record import Trajectory
+from .stored import call_of
 
 
 def simulate(
@@ -39,6 +42,9 @@ def simulate(
     compensated: bool = True,
     engine: str = "auto",
     precision: str = "double",
+    checkpoint: str | PathLike | None = None,
+    checkpoint_every: int | None = None,
+    retry: bool = False,
     y0=None,
     z0=None,
 ) -> Trajectory:
@@ -61,6 +67,10 @@ def simulate(
         compensated: add increments with compensated summation.
         engine: "native", "xla" or "auto"; `run.stats["engine"]` says which one ran.
         precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
+        checkpoint: a folder such as "run.zarr" to which the run is written while it is computed; the same call goes on
+            with it after an interruption, bit for bit. The arrays of the trajectory are then read when asked for.
+        checkpoint_every: steps between two checkpoints, rounded to whole chunks; by default some seconds of work.
+        retry: take a step that fails in halves, up to 64 parts; `run.stats["halved_steps"]` counts such steps.
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
@@ -83,6 +93,11 @@ def simulate(
         "engine": engine,
         "precision": precision,
     }
+    if checkpoint is None and checkpoint_every is not None:
+        raise InputError('checkpoint_every needs checkpoint="run.zarr", the folder to write to.')
+    plain = not isinstance(method, EventCapturing) and not isinstance(h, Adaptive) and not is_sequence(h)
+    if not plain and (retry or checkpoint is not None):
+        raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
     if isinstance(method, EventCapturing):
         run = integrate_events(*start, **options)
     elif isinstance(h, Adaptive):
@@ -90,7 +105,10 @@ def simulate(
     elif is_sequence(h):
         run = integrate_sizes(*start, **options)
     else:
-        run = integrate(*start, **options, traced_check=on_failure == "raise")
+        request = None if checkpoint is None else request_of(checkpoint, checkpoint_every, call_of(*start, options))
+        run = integrate(
+            *start, **options, traced_check=on_failure == "raise", retry=retry, checkpoint=request
+        )  # fmt: skip
     trajectory = Trajectory._from_run(run)
     if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
         failed = np.flatnonzero(run.status)

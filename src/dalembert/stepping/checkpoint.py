@@ -1,0 +1,332 @@
+"""Checkpoints: a run that is written to a store while it is computed, and that goes on from there.
+
+The loop over steps fills a `StoredRecord` instead of one in memory. At every multiple of `checkpoint_every` steps, and
+where the run ends for whatever reason, the rows since the last time and the whole carry go to disk. What is lost when
+the process dies is what came after the last checkpoint; it is computed again, from the same carry, in the same chunks,
+by steps compiled with the same pivots: bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..engine import Carry, StepFunctions, condition_of, restore_condition
+from ..errors import CheckpointFailure, InputError
+from ..method import Method
+from ..problem import AbstractSystem
+from .identity import differences, identity_of
+from .loop import Plan, Record
+from .step import Layout
+from .store import LOCK, Column, Store, StoredStates
+from .store import Checkpoint as Link
+from .store_files import Damaged
+
+try:
+    import fcntl
+except ImportError:  # Windows has no locks that end with the process
+    fcntl = None
+
+#: Chunks of the native engine, a tenth of a second each, between two checkpoints; those of the others take longer.
+NATIVE_CHUNKS, OTHER_CHUNKS = 30, 2
+#: Numbers in the rows between two checkpoints by default, and in the rows of one file: memory stays flat.
+MOST_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """Where a run is to be kept, how often (None: by default), and the call that began it, for `dalembert resume`."""
+
+    path: pathlib.Path
+    every: int | None
+    call: dict[str, Any] | None
+
+    def limit(self) -> int | None:
+        """The number of steps between checkpoints that the call asks for; what the store was begun with otherwise."""
+        if self.every is not None:
+            if not isinstance(self.every, int | np.integer) or isinstance(self.every, bool) or self.every < 1:
+                raise InputError(f"checkpoint_every must be a positive number of steps, got {self.every!r}.")
+            return int(self.every)
+        if not is_store(self.path):
+            return None
+        asked = Store.open(self.path).description.get("asked_every")
+        return asked if isinstance(asked, int) and asked > 0 else None
+
+
+def request_of(path, every, call: dict[str, Any] | None) -> Request:
+    """A checked request."""
+    try:
+        path = pathlib.Path(path)
+    except TypeError:
+        raise InputError(f'checkpoint must be a path such as "run.zarr", got {type(path).__name__}.') from None
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: the folder {path.parent} does not exist.")
+    if path.exists() and not path.is_dir():
+        raise InputError(f"cannot write {path}: it is a file, a store is a folder.")
+    return Request(path, every, call)
+
+
+def is_store(path: pathlib.Path) -> bool:
+    """Whether there is something at a path that has to be a store."""
+    return path.is_dir() and any(path.iterdir())
+
+
+def steps_between(plan: Plan, n_state: int, engine: str, limit: int | None) -> int:
+    """Steps between checkpoints: whole chunks, so that checkpoints do not change the run."""
+    if limit is not None:
+        return plan.chunk_steps * max(1, round(limit / plan.chunk_steps))
+    numbers = n_state * max(1, plan.chunk_steps // plan.save_every)
+    chunks = NATIVE_CHUNKS if engine == "native" else OTHER_CHUNKS
+    return plan.chunk_steps * max(1, min(chunks, MOST_NUMBERS // numbers))
+
+
+def columns_of(layout: Layout) -> list[Column]:
+    """The arrays of a store; those without entries are left out, as in every file."""
+    impulses = (layout.contacts, layout.directions) if layout.directions > 1 else (layout.contacts,)
+    columns = [
+        Column("t", ("time",), ()),
+        Column("q", ("time", "coordinate"), (layout.n,)),
+        Column("v", ("time", "coordinate"), (layout.n,)),
+        Column("p", ("time", "coordinate"), (layout.n,)),
+        Column("raw_lam", ("time", "discrete_constraint"), (layout.m,)),
+        Column("raw_psi", ("time", "nonholonomic_constraint"), (layout.k,)),
+        Column("impulse", ("time", "contact", "direction")[: 1 + len(impulses)], impulses),
+        Column("iterations", ("interval",), (), "int64"),
+        Column("worst_iterations", ("interval",), (), "int64"),
+    ]
+    return [column for column in columns if all(column.shape)]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The last checkpoint on disk."""
+
+    step: int
+    status: int
+    states: int
+    previous: int | None
+    digests: dict[str, dict[str, str]]
+
+
+class StoredRecord(Record):
+    """A record whose rows go to disk."""
+
+    def __init__(
+        self, request: Request, plan: Plan, runner: Any, carry: Carry, layout: Layout, identity: dict[str, Any],
+        info: dict[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(plan, carry)
+        self._runner, self._layout = runner, layout
+        self._asked = request.limit()
+        self._every = steps_between(plan, layout.n_state, runner.name, self._asked)
+        identity = {**identity, "steps of a chunk": plan.chunk_steps, "checkpoint_every": self._every}
+        self._seconds, self._states = 0.0, 0
+        self._open: dict[str, tuple[int, np.ndarray]] = {}  # rows of files that are not full, by the file's number
+        self._written: _Written | None = None
+        self._superseded: int | None = None
+        try:
+            if is_store(request.path):
+                self.store = Store.open(request.path)
+                self._lock = _locked(request.path)
+                self._resume(identity)
+            else:
+                self.store = self._begun_store(request, {"run": identity, "info": info, "call": request.call})
+                self._lock = _locked(request.path)
+        except OSError as error:
+            raise _failure(request.path, 0, error) from error
+
+    @property
+    def stored(self) -> StoredStates:
+        return StoredStates(self.store, self._states)
+
+    @property
+    def seconds(self) -> float:
+        """With what it took before it was interrupted."""
+        return self._seconds + super().seconds
+
+    # -- beginning and going on --------------------------------------------------------------------------------
+
+    def _begun_store(self, request: Request, description: dict[str, Any]) -> Store:
+        states = self.plan.steps // self.plan.save_every + 1
+        rows = min(self._every // self.plan.save_every, MOST_NUMBERS // self._layout.n_state, states)
+        self.store = Store.prepared(
+            request.path, {**description, "asked_every": self._asked}, columns_of(self._layout), max(1, rows), states
+        )
+        try:
+            self._begin()
+            self.store.publish(request.path)
+        except BaseException:
+            self.store.discard()
+            raise
+        return self.store
+
+    def _begin(self) -> None:
+        self._open = {name: (0, np.zeros((0, *c.shape), c.kind)) for name, c in self.store.columns.items()}
+        self._commit()
+
+    def _resume(self, identity: dict[str, Any]) -> None:
+        store, path = self.store, self.store.path
+        stored = store.description.get("run")
+        found = differences(stored, identity) if isinstance(stored, dict) else ["its description is not one of a run"]
+        if found:
+            raise InputError(
+                f"{path} holds another run: {'; '.join(found)}. Use another path, or the same arguments; "
+                "da.load reads what the store holds."
+            )
+        last = store.last()
+        store.forget_after(-1 if last is None else last.step)
+        if last is None:  # not even the start is intact: begin again, it is the same run
+            self._begin()
+            return
+        try:
+            self._take_over(last)
+        except (Damaged, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"cannot go on from {path}: its checkpoint after {last.step} steps is damaged.") from error
+        store.show(last.states)
+
+    def _take_over(self, last: Link) -> None:
+        body = last.body
+        restore_condition(self._runner, body["condition"], self.plan.parameters)
+        carry, fresh = Carry(**body["carry"]), self._runner.first_carry(np.asarray(self.carry.state))
+        found, expected = ([(x.shape, x.dtype) for x in jax.tree.leaves(c)] for c in (carry, fresh))
+        if found != expected or int(carry.step) != last.step:
+            raise Damaged("the carry does not fit")
+        self.carry, self.saved, self.status = carry, [], int(body["status"])
+        self.residual = np.nan if body["residual"] is None else float(body["residual"])
+        self.halved, self._seconds = int(body["halved"]), float(body["stats"]["wall_seconds"])
+        for counts, name in ((self.iterations, "iterations"), (self.worst, "worst")):
+            counts.total, counts.open = int(body[name]["total"]), [int(n) for n in body[name]["open"]]
+        self._states = last.states
+        self._written = _Written(last.step, self.status, last.states, body["previous"], body["digests"])
+        self._open = {name: self.store.open_rows(name, last.states) for name in self.store.columns}
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def chunk_ended(self) -> None:
+        if self.step % self._every == 0:
+            self._commit()
+
+    def run_ended(self) -> None:
+        if self._written is None or (self._written.step, self._written.status) != (self.step, self.status):
+            self._commit()
+
+    def close(self) -> None:
+        """Let another process write to the store."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _commit(self) -> None:
+        before = self._written
+        rows = self._rows()
+        # a checkpoint without new states inherits the digests of the one before and takes its place in the chain
+        instead = before is not None and before.states == self._states
+        previous = None if before is None else before.previous if instead else before.step
+        digests = before.digests if before is not None and instead else {}
+        try:
+            digests = self.store.commit(self.step, self._states, previous, rows, self._body(), digests)
+            if instead and before is not None and before.step != self.step:
+                if self._superseded is not None:  # the last two are kept, in case one of them is damaged
+                    self.store.forget(self._superseded)
+                self._superseded = before.step
+        except OSError as error:
+            raise _failure(self.store.path, 0 if before is None else before.step, error) from error
+        if not instead:
+            self._superseded = None
+        self._written = _Written(self.step, self.status, self._states, previous, digests)
+        for name, (first, values) in rows.items():
+            full = len(values) // self.store.chunk_rows
+            self._open[name] = (first + full, values[full * self.store.chunk_rows :])
+
+    def _rows(self) -> dict[str, tuple[int, np.ndarray]]:
+        """The rows since the last checkpoint, together with those of the files that they go on filling."""
+        plan = self.plan
+        states = np.concatenate([np.zeros((0, self._layout.n_state)), *self.saved])
+        parts = self._layout.unflatten(states)
+        new = {
+            "t": plan.t0 + plan.h * (plan.save_every * (self._states + np.arange(len(states)))),
+            "q": parts.q,
+            "v": parts.v,
+            "p": parts.p,
+            "raw_lam": parts.lam,
+            "raw_psi": parts.psi,
+            "impulse": parts.impulse,
+            "iterations": self.iterations.drain(),
+            "worst_iterations": self.worst.drain(),
+        }
+        self.saved, self._states = [], self._states + len(states)
+        return {
+            name: (first, np.concatenate([part, np.asarray(new[name]).reshape(-1, *part.shape[1:])]))
+            for name, (first, part) in self._open.items()
+        }
+
+    def _body(self) -> dict[str, Any]:
+        """All of the run that is not rows."""
+        return {
+            "carry": jax.tree.map(np.asarray, self.carry)._asdict(),
+            "condition": condition_of(self._runner),
+            "iterations": {"total": self.iterations.total, "open": self.iterations.open},
+            "worst": {"total": self.worst.total, "open": self.worst.open},
+            "status": int(self.status),
+            "residual": float(self.residual) if np.isfinite(self.residual) else None,
+            "halved": self.halved,
+            "stats": {
+                "engine": self._runner.name,
+                "steps": self.step,
+                "wall_seconds": self.seconds,
+                "newton_iterations": self.iterations.total,
+                **({"halved_steps": self.halved} if self.halved else {}),
+            },
+        }
+
+
+def stored_record(
+    request: Request, plan: Plan, runner: Any, carry: Carry, system: AbstractSystem, method: Method,
+    functions: StepFunctions, layout: Layout, rows: tuple[int, ...] | None, compensated: bool,
+) -> StoredRecord:  # fmt: skip
+    """The record of a run in a new store, or in the store of the same run, which goes on where it was left."""
+    settings = {
+        "t": [plan.t0, plan.t0 + plan.steps * plan.h],
+        "h": plan.h,
+        "steps": plan.steps,
+        "save_every": plan.save_every,
+        "compensated": compensated,
+        "engine": runner.name,
+    }
+    identity = identity_of(system, method, functions, np.asarray(carry.state), rows, settings)
+    info = {
+        "system": type(system).__name__,
+        "method": method.name,
+        "multiplier": method.multiplier,
+        "rows": identity["independent constraints"],
+        "h": plan.h,
+        "t0": plan.t0,
+        "steps": plan.steps,
+        "parameters": identity["parameters"],
+    }
+    return StoredRecord(request, plan, runner, carry, layout, identity, info)
+
+
+def _locked(path: pathlib.Path) -> int | None:
+    """A lock that ends with the process; `InputError` if another process writes to the store."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(f"another run is writing to {path}; wait until it has ended, or use another path.") from None
+    return descriptor
+
+
+def _failure(path: pathlib.Path, step: int, error: OSError) -> CheckpointFailure:
+    return CheckpointFailure(
+        f"cannot write to {path}: {error.strerror or error}. The store is intact up to step {step}; mend the cause and "
+        "repeat the call to go on from there."
+    )

@@ -1,0 +1,105 @@
+"""Trajectories in a store: arrays are read from disk when they are asked for, so that memory stays flat."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pathlib
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputError
+from ..method import Method
+from ..problem import AbstractSystem
+from ..stepping import Damaged, Status, Store, StoredStates, final_status
+
+#: Arrays up to this size stay in memory once they were read; larger ones only as long as somebody holds them.
+KEPT_BYTES = 64 << 20
+
+
+def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, Any]) -> dict[str, Any] | None:
+    """The call that begins a run, for `dalembert resume`; None if it is not made of numbers and names."""
+    try:
+        numbers = {
+            name: None if value is None else np.asarray(value, dtype=np.float64).tolist()
+            for name, value in (("q0", q0), ("v0", v0), ("p0", options["p0"]))
+        }
+        source = inspect.getsourcefile(type(system))
+        call = {
+            "system": f"{type(system).__module__}:{type(system).__qualname__}",
+            "file": None if source is None else str(pathlib.Path(source).resolve()),
+            "method": method.name,
+            **numbers,
+            "t": [float(x) for x in options["t"]],
+            "h": float(options["h"]),
+            **{name: options[name] for name in ("project", "redundant", "compensated", "engine")},
+            "save_every": int(options["save_every"]),
+        }
+        json.dumps(call, allow_nan=False)
+    except (TypeError, ValueError, OSError):  # a run of other things: it goes on by the same call only
+        return None
+    return call
+
+
+class StoredArrays(Mapping[str, Any]):
+    """The arrays of a store by name."""
+
+    def __init__(self, stored: StoredStates) -> None:
+        self._store, self._states = stored
+        self._kept: dict[str, np.ndarray] = {}
+        self._seen: weakref.WeakValueDictionary[str, np.ndarray] = weakref.WeakValueDictionary()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._store.columns:
+            raise KeyError(name)
+        found = self._seen.get(name)
+        if found is not None:
+            return found
+        try:
+            values = self._store.read(name, self._states)
+        except Damaged as error:
+            raise InputError(f"cannot read {name} from {self._store.path}: {error}.") from error
+        self._seen[name] = values
+        if values.nbytes <= KEPT_BYTES:
+            self._kept[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._store.columns)
+
+    def __len__(self) -> int:
+        return len(self._store.columns)
+
+
+class _Residual(NamedTuple):
+    residual: float
+
+
+def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status]:
+    """Arrays, description and status of what is valid in a store; `InputError` for anything that is not one."""
+    store = Store.open(path)
+    last = store.last()
+    if last is None:
+        raise InputError(
+            f"cannot load {path}: it is damaged from the start on; the call that began it begins it again."
+        )
+    try:
+        info, body = dict(store.description["info"]), last.body
+        rows = info["rows"]
+        if not all(isinstance(info[name], str) for name in ("system", "method", "multiplier")):
+            raise TypeError
+        info["rows"] = None if rows is None else tuple(int(row) for row in rows)
+        info["stats"] = {**body["stats"], "versions": store.description["run"]["versions"]}
+        h, t0, steps, code = float(info["h"]), float(info["t0"]), int(info["steps"]), int(body["status"])
+        if code == 0 and last.step < steps:
+            message = f"not at its end: {last.step} of {steps} steps are in the store"
+            status = Status(-1, last.step, t0 + last.step * h, message)
+            return StoredArrays(StoredStates(store, last.states)), info, status
+        residual = np.nan if body["residual"] is None else float(body["residual"])
+        status = final_status(code, False, last.step, t0 + last.step * h, h, _Residual(residual), int(body["halved"]))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(f"cannot load {path}: its description is damaged ({type(error).__name__}).") from error
+    return StoredArrays(StoredStates(store, last.states)), info, status
