@@ -19,6 +19,7 @@ from .diagnostics import (  # noqa: E402
     work_precision,
 )
 from .errors import (  # noqa: E402
+    CheckpointFailure,
     ContactWarning,
     DalembertError,
     InconsistentMethodWarning,
