@@ -1,4 +1,4 @@
-"""The command line: `dalembert list | simulate | check | converge | demo | reproduce`."""
+"""The command line: `dalembert list | simulate | check | converge | compare | demo | reproduce`."""
 
 from .app import app, main
 

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import DalembertError, InputError, ModelError
 from .checking import check_command
+from .comparing import compare_command
 from .converging import converge_command
 from .demo import demo_command
 from .listing import list_command
@@ -36,6 +37,7 @@ app.command("list")(list_command)
 app.command("simulate")(simulate_command)
 app.command("check")(check_command)
 app.command("converge")(converge_command)
+app.command("compare")(compare_command)
 app.command("demo")(demo_command)
 app.command("reproduce")(reproduce_command)
 

@@ -1,6 +1,8 @@
 """What the numbers say: orders, structure, drift."""
 
+from .comparison import Curve, compare, energy_errors
 from .convergence import EndErrors, ObservedOrder, WorkPrecision, end_errors, observed_order, work_precision
+from .foreign import ForeignRun, ForeignSolver, foreign_solvers
 from .invariants import Drift, drift
 from .jumps import hausdorff_distance, l1_error, l2_error, uniform_error
 from .principle import DiscretePrinciple, discrete_principle
@@ -8,15 +10,21 @@ from .reference import reference_solution
 from .structure import ReversibilityDefect, reversed_system, reversibility_defect, symplectic_defect
 
 __all__ = [
+    "Curve",
     "DiscretePrinciple",
     "Drift",
     "EndErrors",
+    "ForeignRun",
+    "ForeignSolver",
     "ObservedOrder",
     "ReversibilityDefect",
     "WorkPrecision",
+    "compare",
     "discrete_principle",
     "drift",
     "end_errors",
+    "energy_errors",
+    "foreign_solvers",
     "hausdorff_distance",
     "l1_error",
     "l2_error",

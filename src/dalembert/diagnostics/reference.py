@@ -10,15 +10,40 @@ Its constraints drift, but over short intervals by no more than the tolerance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from ..errors import InputError, StepFailure
-from ..formulation import mechanics_of
+from ..formulation import Acceleration, mechanics_of
 from ..problem import AbstractSystem, State, prepared
 from ..stepping import consistent
+
+
+class ReducedEquations(NamedTuple):
+    """Compiled functions of (t, y), y = (q, v, p)."""
+
+    acceleration: Callable[..., Acceleration]
+    right_side: Callable[..., np.ndarray]
+
+
+def reduced_equations(system: AbstractSystem, n: int) -> ReducedEquations:
+    """The ordinary differential equation y' = right_side(t, y) of a prepared system with n coordinates."""
+    mechanics = mechanics_of(system)
+
+    @jax.jit
+    def acceleration(t, y):
+        return mechanics.acceleration(t, *jnp.split(y, 3))
+
+    def right_side(t, y):
+        rates = acceleration(t, y)
+        return np.concatenate([y[n : 2 * n], rates.v_rate, rates.p_rate])
+
+    return ReducedEquations(acceleration, right_side)
 
 
 def reference_solution(
@@ -36,17 +61,7 @@ def reference_solution(
         )
     t0, t1 = (float(x) for x in t)
     begin = consistent(system, q0, v0, t0, p0=p0)
-    n = len(begin.q)
-    mechanics = mechanics_of(system)
-
-    @jax.jit
-    def acceleration(t, y):
-        return mechanics.acceleration(t, *jnp.split(y, 3))
-
-    def right_side(t, y):
-        rates = acceleration(t, y)
-        return np.concatenate([y[n : 2 * n], rates.v_rate, rates.p_rate])
-
+    acceleration, right_side = reduced_equations(system, len(begin.q))
     y0 = np.concatenate([np.asarray(x) for x in (begin.q, begin.v, begin.p)])
     wanted = np.array([t1]) if times is None else np.asarray(times, dtype=np.float64)
     solution = solve_ivp(right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted)

@@ -3,6 +3,7 @@
 `plot` and `animate` have the signature of methods; the package attaches them to `Trajectory`.
 """
 
+from .comparison import plot_energy_errors, plot_work_precision
 from .figures import plot, plot_constraints, plot_convergence, plot_energy, plot_path, plot_phase
 from .film import FILM_TYPES, animate
 from .style import FIGURE_TYPES, checked_target, write_atomically
@@ -16,7 +17,9 @@ __all__ = [
     "plot_constraints",
     "plot_convergence",
     "plot_energy",
+    "plot_energy_errors",
     "plot_path",
     "plot_phase",
+    "plot_work_precision",
     "write_atomically",
 ]

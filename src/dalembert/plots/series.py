@@ -114,11 +114,11 @@ def draw_residuals(axes, t, residuals: dict) -> None:
     """What should be zero, on a logarithmic axis: every value a dot, the largest of each window a line.
 
     Roundoff jumps between zero and a few units: the line shows what it does not exceed, the floor holds
-    the zeros.
+    the zeros. Nothing is drawn where a value is NaN.
     """
     t = np.asarray(t)
     values = {label: np.abs(np.asarray(y, dtype=float)) for label, y in residuals.items()}
-    largest = max((float(np.max(y, initial=0.0)) for y in values.values()), default=0.0)
+    largest = max((float(np.nanmax(y, initial=0.0)) for y in values.values()), default=0.0)
     floor = FLOOR if largest == 0.0 or largest > FLOOR else largest * 1e-3
     for k, (label, y) in enumerate(values.items()):
         lifted, color = np.maximum(y, floor), PALETTE[k % len(PALETTE)]
@@ -128,7 +128,7 @@ def draw_residuals(axes, t, residuals: dict) -> None:
         axes.plot(times, high, color=color, label=label, marker=_marker(t), markersize=4)
     axes.set_yscale("log")
     axes.axhline(EPSILON, color=GREY, linestyle=":", linewidth=1.2, label=r"$\varepsilon$")
-    bottom = min([float(np.min(np.maximum(y, floor))) for y in values.values()] or [floor])
+    bottom = min([float(np.nanmin(np.maximum(y, floor))) for y in values.values()] or [floor])
     axes.set_ylim(bottom / 2, max(20 * EPSILON, 5 * largest))
     from matplotlib.ticker import LogLocator, NullLocator
 

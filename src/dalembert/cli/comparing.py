@@ -1,0 +1,118 @@
+"""`dalembert compare`: methods beside each other, and beside programs of others, on one problem."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ..diagnostics import Curve, compare, energy_errors, foreign_solvers
+from ..errors import InputError
+from ..method import Method, method_named
+from ..plots import plot_energy_errors, plot_work_precision
+from ..problem import AbstractSystem
+from ..stepping import check_fit, consistent
+from . import show
+from .converging import SHORT_END, reference_for
+from .models import launch_from, system_from
+from .simulating import P0, Q0, T0, V0, Parameters, StepSize, System, TEnd
+
+#: Where no methods are named: from the quickest step to a high order.
+FOR_HOLONOMIC = "rattle,galerkin-2,galerkin-3"
+FOR_NONHOLONOMIC = "lobatto-spark-2,gauss-spark-2,gauss-spark-3"
+FOR_CONTACT = "moreau-jean,event-capturing-radau-3,event-capturing-lobatto-6"
+
+
+def compare_command(
+    system: System,
+    methods: Annotated[
+        str, typer.Option("--methods", "-m", metavar="A,B,...", help="Methods by name; see `dalembert list`.")
+    ] = "",
+    h: StepSize = None,
+    levels: Annotated[int, typer.Option("--levels", help="How many step sizes, each half the one before.")] = 5,
+    t_end: TEnd = None,
+    t0: T0 = 0.0,
+    q0: Q0 = None,
+    v0: V0 = None,
+    p0: P0 = None,
+    param: Parameters = None,
+    foreign: Annotated[
+        bool, typer.Option("--foreign/--no-foreign", help="Also run scipy, and scipy_dae and casadi where installed.")
+    ] = True,
+    out: Annotated[pathlib.Path, typer.Option("--out", help="The folder for the two figures.")] = pathlib.Path(),
+) -> None:
+    """Compare methods on a system: work against precision, and the drift of the energy.
+
+    Errors are those at the end, at most 2 after the start unless --t-end says otherwise; --h is the largest step size,
+    four times the usual one by default. The energy is followed to the usual end of the system with the usual step.
+    """
+    if not 1 <= levels <= 16:
+        raise InputError(f"--levels must lie between 1 and 16, got {levels}.")
+    if not out.is_dir():
+        raise InputError(f"cannot save figures to {out}: no such folder.")
+    model = system_from(system, param or [])
+    chosen = methods_from(model, methods)
+    usual = launch_from(model, q0, v0, p0, t0, t_end)
+    end = usual.t_end if t_end is not None else min(usual.t_end, t0 + SHORT_END)
+    v_start = usual.v0 if usual.v0 is not None else consistent(model, usual.q0, None, t0, p0=usual.p0).v
+    coarsest = h if h is not None else (end - t0) / max(1, round((end - t0) / (4 * usual.h)))
+    programs = foreign_solvers() if foreign and not model.provides("gap") else ()
+    short = launch_from(model, q0, v0, p0, t0, end)
+    reference, kind = reference_for(model, short, v_start)
+    hs = coarsest / 2.0 ** np.arange(levels)
+    curves = compare(model, chosen, usual.q0, v_start, (t0, end), hs, reference, foreign=programs)
+    times, energies = energy_errors(
+        model, chosen, usual.q0, v_start, (t0, usual.t_end), _dividing(usual.h, usual.t_end - t0), foreign=programs
+    )
+    console = show.console()
+    console.print(comparison_table(f"{type(model).__name__} to t = {end:g}, errors against {kind}", curves))
+    if foreign and model.provides("gap"):
+        console.print("programs of others are left out: they integrate smooth motions only.")
+    name = type(model).__name__.lower()
+    work, energy = out / f"{name}_work_precision.png", out / f"{name}_energy.png"
+    plot_work_precision(curves, work)
+    plot_energy_errors(times, energies, energy)
+    for label, path in (("work     ", work), ("energy   ", energy)):
+        console.print(f"{label}{path}", soft_wrap=True)
+
+
+def methods_from(system: AbstractSystem, names: str) -> dict[str, Method]:
+    """The methods that are named, or some that fit the system; refused where one cannot treat it."""
+    if not names.strip():
+        names = FOR_NONHOLONOMIC if system.provides("nonholonomic") else FOR_HOLONOMIC
+        names = FOR_CONTACT if system.provides("gap") else names
+    wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
+    if not wanted:
+        raise InputError(f"--methods must be names separated by commas, such as rattle,galerkin-2; got {names!r}.")
+    twice = [name for k, name in enumerate(wanted) if name in wanted[:k]]
+    if twice:
+        raise InputError(f"--methods names {twice[0]!r} twice.")
+    chosen = {name: method_named(name) for name in wanted}
+    for method in chosen.values():
+        check_fit(system, method)
+    return chosen
+
+
+def _dividing(h: float, span: float) -> float:
+    """The step size nearest to h that divides the interval."""
+    return span / max(1, round(span / h))
+
+
+def comparison_table(title: str, curves: list[Curve]):
+    """A row for each run: what was asked for, the error of q at the end, milliseconds, and the largest violation of a
+    constraint and |E - E(0)| over the run."""
+    rows = []
+    for curve in curves:
+        for k, setting in enumerate(curve.settings):
+            asked = f"tol {setting:g}" if curve.is_foreign else f"{setting:.3g}"
+            if np.isfinite(curve.errors[k]):
+                found = [show.small(values[k]) for values in (curve.errors, curve.violations, curve.drifts)]
+                rows.append(
+                    [curve.name if k == 0 else "", asked, found[0], f"{1e3 * curve.seconds[k]:.3g}", *found[1:]]
+                )
+            else:
+                rows.append([curve.name if k == 0 else "", asked, "failed", "", "", ""])
+    header = ["method", "h or tol", "error", "ms", "constraints", "energy"]
+    return show.grid(title, header, rows, right=(2, 3, 4, 5), whole=(0, 1))
