@@ -42,7 +42,7 @@ def system_from(target: str, parameters: list[str]) -> AbstractSystem:
 
 
 def _built(target: str, parameters: list[str]) -> AbstractSystem:
-    found: Any = _from_file(target) if _is_file(target) else _from_gallery(target)
+    found: Any = found_in_file(target) if _is_file(target) else _from_gallery(target)
     values = dict(_parameter(text) for text in parameters)
     kind = found if isinstance(found, type) else type(found)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
@@ -153,7 +153,7 @@ def _from_gallery(name: str) -> type[Ready]:
     return system_named(name)
 
 
-def _from_file(target: str) -> type[AbstractSystem] | AbstractSystem:
+def found_in_file(target: str) -> type[AbstractSystem] | AbstractSystem:
     """The class, or the instance, that path/to/model.py:Name means. This runs the file."""
     file, _, name = target.partition(".py:") if ".py:" in target else (target.removesuffix(".py"), "", "")
     path = pathlib.Path(file + ".py") if target.endswith(".py") or ".py:" in target else pathlib.Path(target)
