@@ -94,6 +94,7 @@ __all__ = [
     "SCHEMES",
     "Adaptive",
     "Adjoint",
+    "CheckpointFailure",
     "Claims",
     "Composition",
     "ConsistentStart",

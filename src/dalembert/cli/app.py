@@ -20,6 +20,7 @@ from .converging import converge_command
 from .demo import demo_command
 from .listing import list_command
 from .reproducing import reproduce_command
+from .resuming import resume_command
 from .simulating import simulate_command
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("list")(list_command)
 app.command("simulate")(simulate_command)
+app.command("resume")(resume_command)
 app.command("check")(check_command)
 app.command("converge")(converge_command)
 app.command("compare")(compare_command)

@@ -56,6 +56,11 @@ def simulate_command(
         Path | None, typer.Option("--animate", help="Save a film (.gif, or .mp4 with ffmpeg).")
     ] = None,
     progress: Annotated[bool, typer.Option("--progress", help="Show a progress bar.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="Write the run to this folder; `dalembert resume` goes on.")
+    ] = None,
+    checkpoint_every: Annotated[int | None, typer.Option("--checkpoint-every", help="Steps between them.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Take a step that fails in halves.")] = False,
 ) -> None:
     """Simulate a system and say what was kept.
 
@@ -68,7 +73,7 @@ def simulate_command(
     run = simulate(
         model, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, launch.t_end), launch.h,
         save_every=save_every, on_failure="return", progress=progress, project=project,
-        redundant=redundant, engine=engine,
+        redundant=redundant, engine=engine, checkpoint=checkpoint, checkpoint_every=checkpoint_every, retry=retry,
     )  # fmt: skip
     console = show.console()
     console.print(show.facts(f"{type(model).__name__} with {chosen.name}", summary_rows(run)))
