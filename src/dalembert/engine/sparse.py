@@ -73,6 +73,7 @@ class SparseRun:
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         saved, iterations, worst, status, since, most = [], [], [], OK, 0, 0
+        self._solve = None  # a chunk depends on its carry only, so that a resumed run goes on bit for bit
         self._measure_reach(carry, t0, h, parameters)
         for _ in range(steps):
             new, count = self._step(carry, t0, h, np.asarray(parameters))
