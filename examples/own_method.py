@@ -17,7 +17,7 @@ class ProjectedEuler(da.Method):
     claims: ClassVar = da.Claims(order=1, symplectic=True, constraints=("position", "velocity"))
 
     def guess(self, step):
-        _, p, v, lam, _ = step.start
+        _, p, v, lam, *_ = step.start
         return Unknowns(V=v, P=p, L=step.h**2 * lam, p1=p, v1=v, K=0 * lam)
 
     def residual(self, x, step):

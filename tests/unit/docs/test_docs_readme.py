@@ -52,5 +52,5 @@ def test_number_of_exact_systems(readme):
 
 
 def test_number_of_examples(readme, root):
-    assert len(list((root / "examples").glob("*.py"))) == 8
-    assert "eight scripts" in readme
+    assert len(list((root / "examples").glob("*.py"))) == 13
+    assert "thirteen scripts" in readme

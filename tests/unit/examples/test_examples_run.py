@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
+PHENOMENA = {
+    "pendulum", "double_pendulum", "four_bar", "rolling_disc", "skate", "friction", "bouncing_ball", "energy_momentum",
+    "fit_parameters", "own_method",
+}  # fmt: skip
 LONGEST = 40
 STEPS = "40"
 
@@ -28,4 +32,4 @@ def test_example_is_short(path):
 
 
 def test_examples_are_found():
-    assert len(EXAMPLES) >= 8
+    assert {path.stem for path in EXAMPLES} >= PHENOMENA
