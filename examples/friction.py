@@ -31,10 +31,9 @@ class Bowl(da.OverdeterminedDAE):
         return push - self.roughness * (push @ push) ** 0.425 * z / jnp.sqrt(z @ z)  # friction ~ |push|^0.85
 
 
-y0, z0 = np.array([1.0, 0.5, 0.3125]), np.array([0.0, 2.0, 0.5])
 euler = da.SymplecticEuler()
 for method in (euler, da.Composition(euler, "adjoint"), da.Composition(euler, "suzuki4")):
-    run = da.simulate(Bowl(), method, y0=y0, z0=z0, t=(0, 0.004 * steps), h=0.004)
+    run = da.simulate(Bowl(), method, y0=[1.0, 0.5, 0.3125], z0=[0.0, 2.0, 0.5], t=(0, 0.004 * steps), h=0.004)
     energy = 0.5 * np.sum(run.z**2, axis=1) + 9.81 * run.y[:, 2]
     print(f"order {method.order}: energy {energy[0]:.3f} to {energy[-1]:.10f}, max |g| {np.max(run.constraint):.0e}")
 da.plots.plot_path(run, "friction.png")
