@@ -129,6 +129,7 @@ class StoredRecord(Record):
         self._open: dict[str, tuple[int, np.ndarray]] = {}  # rows of files that are not full, by the file's number
         self._written: _Written | None = None
         self._superseded: int | None = None
+        self._lock: int | None = None
         try:
             if is_store(request.path):
                 self.store = Store.open(request.path)
@@ -139,6 +140,9 @@ class StoredRecord(Record):
                 self._lock = _locked(request.path)
         except OSError as error:
             raise _failure(request.path, 0, error) from error
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def stored(self) -> StoredStates:

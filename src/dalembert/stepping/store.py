@@ -244,10 +244,8 @@ class Store:
         """The first rows of one file."""
         if not 0 < count <= self.chunk_rows:
             raise Damaged(f"{column.name} has no rows {chunk}")
-        data = read_whole(self.path / column.name / column.file(chunk), self.chunk_rows * column.row_bytes)
-        kind = np.dtype(column.kind).newbyteorder("<")
-        values = np.frombuffer(data, dtype=kind, count=count * column.row_bytes // 8)
-        return values.reshape((count, *column.shape))
+        data = read_whole(self.path / column.name / column.file(chunk), count * column.row_bytes)
+        return np.frombuffer(data, dtype=np.dtype(column.kind).newbyteorder("<")).reshape((count, *column.shape))
 
     # -- writing -----------------------------------------------------------------------------------------------
 

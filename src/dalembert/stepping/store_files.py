@@ -55,14 +55,17 @@ def sync_folder(path: pathlib.Path) -> None:
 
 
 def read_whole(path: pathlib.Path, size: int | None = None) -> bytes:
-    """The content of a regular file of the given size, or of any size a JSON file may have."""
+    """The first bytes of a regular file, so many as asked for; or all of them, of a file no longer than JSON may be."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):  # a pipe would wait for ever
             raise Damaged(f"{path.name} is not a regular file")
-        if found.st_size > LONGEST_JSON if size is None else found.st_size != size:
-            raise Damaged(f"{path.name} has {found.st_size} bytes" + ("" if size is None else f", expected {size}"))
-        return path.read_bytes()
+        if size is None and found.st_size > LONGEST_JSON:
+            raise Damaged(f"{path.name} is too long")
+        if size is not None and found.st_size < size:
+            raise Damaged(f"{path.name} is cut short: {found.st_size} of {size} bytes")
+        with open(path, "rb") as file:
+            return file.read(-1 if size is None else size)
     except (OSError, ValueError) as error:
         raise Damaged(f"{path.name} cannot be read ({type(error).__name__})") from error
 
