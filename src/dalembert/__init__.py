@@ -72,6 +72,7 @@ from .method import (  # noqa: E402
     radau_iia,
     standard_gauss,
 )
+from .problem import AbstractSystem as _AbstractSystem  # noqa: E402
 from .problem import (  # noqa: E402
     DifferentialAlgebraicInequality,
     HamiltonianSystem,
@@ -86,6 +87,9 @@ from .trajectory import Interpolated, Trajectory, boundary_value, load, simulate
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
 Trajectory.plot = plots.plot
 Trajectory.animate = plots.animate
+Trajectory._repr_html_ = plots.trajectory_html
+_AbstractSystem._repr_html_ = plots.system_html
+Method._repr_html_ = plots.method_html
 
 __version__ = "0.1.0"
 

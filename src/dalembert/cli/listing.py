@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY
-from ..method import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, Claims, Method
+from ..method import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, keeps, treats
 from ..report import first_sentence
 from . import show
 
@@ -29,26 +29,3 @@ def list_command() -> None:
     impacts = [(name, first_sentence(kind)) for name, kind in CONTACT_GALLERY.items()]
     title = "Systems with contact (dalembert simulate NAME --method moreau-jean)"
     console.print(show.grid(title, ("name", "what"), impacts))
-
-
-def treats(method: Method) -> str:
-    """The parts of a system that a method treats."""
-    return ", ".join(sorted(method.handles - {"invariants"}))
-
-
-def keeps(claims: Claims) -> str:
-    """The claims of a method in words."""
-    words = []
-    if claims.constraints:
-        words.append("constraints at " + " and ".join(claims.constraints) + " level")
-    for claim, word in (
-        (claims.symplectic, "symplectic"),
-        (claims.symmetric, "symmetric"),
-        (claims.symmetric_positions, "symmetric in q"),
-        (claims.momentum, "momentum maps"),
-        (claims.energy, "energy"),
-        (claims.bounded_energy, "energy bounded"),
-    ):
-        if claim:
-            words.append(word)
-    return ", ".join(words)

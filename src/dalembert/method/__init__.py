@@ -17,6 +17,7 @@ from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gaus
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
 from .symplectic_euler import AdjointSymplecticEuler, SymplecticEuler
+from .words import keeps, treats
 
 __all__ = [
     "CATALOGUE",
@@ -56,9 +57,11 @@ __all__ = [
     "euler_spark",
     "gauss_spark",
     "half_explicit",
+    "keeps",
     "lobatto_iiia",
     "lobatto_spark",
     "method_named",
     "radau_iia",
     "standard_gauss",
+    "treats",
 ]

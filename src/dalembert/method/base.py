@@ -94,6 +94,8 @@ class Method(eqx.Module):
     #: "recomputed": the recorded lam is that of the continuous equations at the recorded state;
     #: "discrete": the method's own.
     multiplier: ClassVar[str] = "recomputed"
+    #: What a notebook shows; filled by `plots` when the package is imported.
+    _repr_html_: ClassVar[Any]
 
     @property
     @abc.abstractmethod

@@ -6,6 +6,7 @@
 from .comparison import plot_energy_errors, plot_work_precision
 from .figures import plot, plot_constraints, plot_convergence, plot_energy, plot_path, plot_phase
 from .film import FILM_TYPES, animate
+from .notebook import method_html, system_html, trajectory_html
 from .style import FIGURE_TYPES, checked_target, write_atomically
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "FILM_TYPES",
     "animate",
     "checked_target",
+    "method_html",
     "plot",
     "plot_constraints",
     "plot_convergence",
@@ -21,5 +23,7 @@ __all__ = [
     "plot_path",
     "plot_phase",
     "plot_work_precision",
+    "system_html",
+    "trajectory_html",
     "write_atomically",
 ]

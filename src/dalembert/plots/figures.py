@@ -51,9 +51,9 @@ def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
 
     Coordinates that are not points, and points on a line along an axis, are drawn over time.
     """
-    geometry = _moving_geometry(run, dimension) if np.ndim(run.q) == 2 else None
+    geometry = moving_geometry(run, dimension) if np.ndim(run.q) == 2 else None
     size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
-    return _figure(run, path, *size, lambda figure: _draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
+    return _figure(run, path, *size, lambda figure: draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
 
 
 def plot_phase(run, path=None, *, coordinates: Sequence[int] | None = None) -> Figure:
@@ -147,13 +147,13 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
         panels.append(draw_gaps)
     if run.invariants:
         panels.append(draw_invariants)
-    geometry = _moving_geometry(run, dimension)
+    geometry = moving_geometry(run, dimension)
     figure.set_size_inches(12.0, {1: 5.0, 2: 6.4, 3: 8.0}.get(len(panels), 9.6))
     figure.get_layout_engine().set(wspace=0.06)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.15))
     left = grid[0].subgridspec(2, 1, height_ratios=(1.35, 1.0) if geometry is not None else (1.0, 1.0))
     right = grid[1].subgridspec(len(panels), 1)
-    _draw_path(figure, left[0], run, geometry)
+    draw_path(figure, left[0], run, geometry)
     _draw_phase(figure.add_subplot(left[1]), run, None)
     axes = None
     for k, draw in enumerate(panels):
@@ -164,12 +164,14 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
             axes.set_xlabel("")
 
 
-def _moving_geometry(run, dimension: int | None) -> Geometry | None:
+def moving_geometry(run, dimension: int | None) -> Geometry | None:
+    """The points of a run; None where their path shows nothing of the motion."""
     geometry = geometry_of(run, dimension)
     return None if geometry is not None and geometry.along_axis else geometry
 
 
-def _draw_path(figure, where, run, geometry: Geometry | None) -> None:
+def draw_path(figure, where, run, geometry: Geometry | None) -> None:
+    """The path in one field of a grid; coordinates over time where there is no geometry."""
     if geometry is None:
         draw_coordinates(figure.add_subplot(where), run)
         return

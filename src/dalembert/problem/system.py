@@ -42,6 +42,8 @@ class AbstractSystem(eqx.Module):
 
     #: Whether v is a given function of (q, p), as from a Hamiltonian; else p is one of (q, v), as from a Lagrangian.
     gives_velocity: ClassVar[bool] = False
+    #: What a notebook shows; filled by `plots` when the package is imported.
+    _repr_html_: ClassVar[Any]
 
     # Plain attributes, not fields: a subclass may override them by a field or by a plain class attribute.
     restitution = 0.0

@@ -62,6 +62,7 @@ class Trajectory:
     #: Filled by `plots.py` when the package is imported: data flows down, so this module does not know the plots.
     plot: ClassVar[Any]
     animate: ClassVar[Any]
+    _repr_html_: ClassVar[Any]
 
     def __init__(
         self, arrays: Mapping[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,
