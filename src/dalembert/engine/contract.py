@@ -54,6 +54,7 @@ class StepFunctions:
     n_parameters: int
     phases: tuple[Phase, ...] = ()  # steps taken one after the other that together are this one
     smooth: bool = True  # False: kinks in the residual, so that neither extrapolation nor quadratic convergence hold
+    exact: Callable | None = None  # the residual with its true derivatives, if `residual` helps Newton by others
     rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
 
     @property

@@ -32,6 +32,10 @@ from .contract import (
 CHUNK_STEPS, CHUNK_NUMBERS = 20_000, 10_000_000
 
 
+#: An unknown is measured at least by this part of what its equations are made of.
+SMALLEST_PART = 1e-3
+
+
 class StepResult(eqx.Module):
     """One Newton solve."""
 
@@ -51,6 +55,13 @@ def solve_step(functions: StepFunctions, guess, t, h, state, parameters) -> Step
 
     root = find_root(scaled, guess / columns, arguments, MAX_ITERATIONS)
     x = columns * root.x
+    if functions.exact is not None:
+        # the implicit function theorem with the true derivatives: a Newton step of size zero
+        x = jax.lax.stop_gradient(x)
+        left = functions.exact(x, *arguments)
+        jacobian = jax.lax.stop_gradient(jax.jacfwd(functions.exact)(x, *jax.lax.stop_gradient(arguments)))
+        moved = jnp.linalg.solve(jacobian, left - jax.lax.stop_gradient(left))
+        x = x - jnp.where(jnp.isfinite(moved), moved, 0.0)  # where it is singular the values stand, not the derivatives
     status = jnp.where(root.converged, OK, jnp.where(root.finite, NOT_CONVERGED, NOT_FINITE))
     left = rows * functions.residual(jax.lax.stop_gradient(x), *arguments)
     return StepResult(x, root.iterations, status.astype(jnp.int64), jax.lax.stop_gradient(jnp.max(jnp.abs(left))))
@@ -68,6 +79,12 @@ def _scales(functions: StepFunctions, guess, arguments):
     sizes = jnp.stack([jnp.max(large[groups == g]) for g in np.unique(groups)])[
         np.searchsorted(np.unique(groups), groups)
     ]
+    # what is roundoff beside the other terms of its equations is no scale
+    for _ in range(3):  # from equation to equation
+        row_sizes = jnp.max(jacobian * sizes, axis=1)
+        within = jnp.where(jacobian > 0, row_sizes[:, None] / jnp.where(jacobian > 0, jacobian, 1.0), 0.0)
+        least = SMALLEST_PART * jnp.max(within, axis=0)
+        sizes = jnp.maximum(sizes, jnp.where(jnp.isfinite(least), least, 0.0))
     row_sizes = jnp.max(jacobian * sizes, axis=1)
     rows = 1.0 / jnp.where(row_sizes > 0, row_sizes, 1.0)
     column_sizes = jnp.max(rows[:, None] * jacobian, axis=0)

@@ -129,6 +129,10 @@ class Method(eqx.Module):
         """False where the residual has kinks, as with contacts."""
         return True
 
+    def exact(self) -> Method:
+        """The method whose residual has its true derivatives; only a method that helps Newton along has another one."""
+        return self
+
     @property
     def substeps(self) -> tuple[Substep, ...]:
         """The methods that a composition takes one after the other; empty for a plain method."""

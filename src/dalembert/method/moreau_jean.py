@@ -26,6 +26,7 @@ Schatzman-Paoli, from q_-1 = q0 - h v0 and q0, v1 = (q1 - q0) / h::
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -66,12 +67,14 @@ class MoreauJean(Method):
         gamma: the forecast of the gap that decides which contacts are closed, g + gamma h U.
         position_correction: also keep gap >= 0 at every step.
         law: `NewtonCoulomb()`, or `Frictionless()` to leave the friction of a system out.
+        compliance: of contacts in Newton's Jacobian, not in the equations; 0 where derivatives are wanted.
     """
 
     theta: float = eqx.field(static=True, default=0.5)
     gamma: float = eqx.field(static=True, default=0.5)
     position_correction: bool = eqx.field(static=True, default=False)
     law: ContactLaw = eqx.field(default=NewtonCoulomb())
+    compliance: float = eqx.field(static=True, default=COMPLIANCE, repr=False)
 
     handles: ClassVar[frozenset[str]] = frozenset(
         {"holonomic", "nonholonomic", "force", "gap", "tangent", "invariants"}
@@ -89,6 +92,9 @@ class MoreauJean(Method):
     @property
     def smooth(self) -> bool:
         return False
+
+    def exact(self) -> MoreauJean:
+        return dataclasses.replace(self, compliance=0.0)
 
     def guess(self, step: Step) -> MoreauJeanUnknowns:
         start, h, c = step.start, step.h, step.mechanics.contact
@@ -131,7 +137,9 @@ class MoreauJean(Method):
         equations["contact"] = self._complementarity(x.impulse, velocity, scale, step)
         if self.position_correction:
             gap = self.gap_after(x, step)
-            equations["gap"] = x.tau - jnp.maximum(x.tau - _softened(gap, x.tau, scale[:, 0]) / scale[:, 0], 0.0)
+            equations["gap"] = x.tau - jnp.maximum(
+                x.tau - _softened(gap, x.tau, self.compliance * scale[:, 0]) / scale[:, 0], 0.0
+            )
         return equations
 
     def finish(self, x: MoreauJeanUnknowns, step: Step):
@@ -160,7 +168,7 @@ class MoreauJean(Method):
     def _complementarity(self, impulse, velocity, scale, step: Step):
         c = step.mechanics.contact
         friction = c.friction(impulse.shape[0])
-        wanted = self.law.projected(impulse - _softened(velocity, impulse, scale) / scale, friction)
+        wanted = self.law.projected(impulse - _softened(velocity, impulse, self.compliance * scale) / scale, friction)
         return jnp.where(self.closed(step)[:, None], impulse - wanted, impulse)
 
     def _corrected(self, step: Step) -> bool:
@@ -188,16 +196,16 @@ def _compliance(m, t, q, v, p):
 
 
 @jax.custom_jvp
-def _softened(velocity, impulse, scale):
+def _softened(velocity, impulse, compliance):
     """The velocity itself; its derivative contains a small compliance of the contact."""
     return velocity
 
 
 @_softened.defjvp
 def _softened_derivative(primals, tangents):
-    velocity, _, scale = primals
+    velocity, _, compliance = primals
     change, push, _ = tangents
-    return velocity, change + COMPLIANCE * scale * push
+    return velocity, change + compliance * push
 
 
 class SchatzmanPaoliUnknowns(NamedTuple):
@@ -234,7 +242,7 @@ class SchatzmanPaoli(Method):
         gap = jnp.diagonal(gap) / h
         scale = _compliance(m, t0, q0, v0, p0)[:, 0]
         impulse = x.impulse[:, 0]
-        wanted = jnp.maximum(impulse - _softened(gap, impulse, scale) / scale, 0.0)
+        wanted = jnp.maximum(impulse - _softened(gap, impulse, COMPLIANCE * scale) / scale, 0.0)
         return {
             "momentum": jax.jvp(m.legendre, (t0, q0, v0, p0), (h, h * v0, x.v1 - v0, dp))[1],
             "end: velocity": m.legendre(t1, q1, x.v1, x.p1),

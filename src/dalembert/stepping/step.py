@@ -108,8 +108,17 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
         smooth=method.smooth and layout.contacts == 0,
+        exact=_exact(method, step_at, unravel_x, flat),
         rescue=_rescue(family, method, layout, rows),
     )
+
+
+def _exact(method: Method, step_at, unravel_x, flat):
+    """The residual with its true derivatives, where it is another one."""
+    exact = method.exact()
+    if exact is method:
+        return None
+    return lambda x, *a: flat(exact.residual(unravel_x(x), step_at(*a)))
 
 
 def _rescue(family: Family, method: Method, layout: Layout, rows):

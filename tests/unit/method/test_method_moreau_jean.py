@@ -177,6 +177,20 @@ def test_a_batch_of_balls_agrees_with_single_ones():
     assert batch.impulse.shape == (64, 1001, 1)
 
 
+def test_gradients_and_batches_by_jax():
+    def height(restitution, start):
+        run = da.simulate(
+            Ball(restitution=restitution), da.MoreauJean(), q0=start, v0=jnp.zeros(1), t=(0.0, 1.5), h=0.01
+        )
+        return run.q[-1, 0]
+
+    slope = jax.grad(height)(0.5, jnp.ones(1))
+    np.testing.assert_allclose(slope, (height(0.5 + 1e-6, [1.0]) - height(0.5 - 1e-6, [1.0])) / 2e-6, rtol=1e-8)
+    starts = jnp.linspace(0.5, 1.5, 40)[:, None]
+    batch = jax.jit(jax.vmap(lambda start: height(0.5, start)))(starts)
+    np.testing.assert_allclose(batch[7], height(0.5, np.asarray(starts[7])), atol=1e-12)
+
+
 def test_a_run_with_impulses_survives_a_file(tmp_path):
     system = Discs(gravity=9.81)
     q0, v0 = system.start(2)
