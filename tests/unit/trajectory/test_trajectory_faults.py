@@ -1,0 +1,225 @@
+"""Faults of a long run: killed at any moment, a full disk, damaged and hostile files. Takes minutes."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.stepping import store_files
+
+STEPS, KILLS, DAMAGES = 1_000_000, 20, 400
+
+PROGRAM = """
+import sys
+import dalembert as da
+
+pendulum = da.gallery.system_named("double-pendulum")()
+start = pendulum.start()
+print("ready", flush=True)
+run = da.simulate(
+    pendulum, da.Rattle(), start.q0, start.v0, t=(0.0, {end}), h=0.001, save_every={save_every},
+    checkpoint=sys.argv[1], checkpoint_every={every},
+)
+assert run.status, run.status
+"""
+
+
+def program(steps: int = STEPS, save_every: int = 100, every: int = 5_000) -> str:
+    return PROGRAM.format(end=steps * 0.001, save_every=save_every, every=every)
+
+
+def begin(path: pathlib.Path, text: str) -> subprocess.Popen:
+    """Start the run in a process of its own and wait until it is about to simulate."""
+    process = subprocess.Popen([sys.executable, "-c", text, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def finish(path: pathlib.Path, text: str) -> float:
+    """Run to the end; the seconds it takes after the start of Python."""
+    process, begun = begin(path, text), time.perf_counter()
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors.decode()
+    return time.perf_counter() - begun
+
+
+def numbers(path: pathlib.Path) -> dict[str, bytes]:
+    """All arrays of a store, and its last carry."""
+    files = {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("c.*") if not p.name.endswith(".part")}
+    last = max(p for p in (path / "checkpoints").iterdir() if p.suffix == ".json")
+    files[last.name] = json.dumps(json.loads(last.read_text())["body"]["carry"], sort_keys=True).encode()
+    return files
+
+
+@pytest.mark.long
+def test_a_run_killed_twenty_times_gives_the_bytes_of_the_undisturbed_one(tmp_path, capsys):
+    whole, path, chance = tmp_path / "whole.zarr", tmp_path / "run.zarr", random.Random(0)
+    seconds = finish(whole, program())
+    full, reached = da.load(whole), []
+    for _ in range(KILLS):
+        process = begin(path, program())
+        try:
+            process.wait(timeout=chance.uniform(0.0, 1.0) * seconds / 4)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate()
+        if path.exists():
+            part = da.load(path)
+            np.testing.assert_array_equal(part.q, full.q[: len(part)])
+            reached.append(part.status.step)
+    assert reached == sorted(reached)  # nothing that was written is lost
+    finish(path, program())
+    assert numbers(path) == numbers(whole)
+    with capsys.disabled():
+        print(f"\n{KILLS} kills in a run of {STEPS:,} steps ({seconds:.1f} s), steps reached: {reached}")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk(tmp_path):
+    text = program(400_000, 10, 20_000)
+    whole, disk = tmp_path / "whole.zarr", tmp_path / "disk"
+    finish(whole, text)
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        process = begin(disk / "run.zarr", text)
+        _, errors = process.communicate(timeout=600)
+        assert process.returncode == 1
+        assert "CheckpointFailure" in errors.decode()
+        assert "No space left on device" in errors.decode()
+        part = da.load(disk / "run.zarr")
+        assert 1 < len(part) < 40_001
+        np.testing.assert_array_equal(part.q, da.load(whole).q[: len(part)])
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        finish(disk / "run.zarr", text)
+        assert numbers(disk / "run.zarr") == numbers(whole)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+# -- damaged and hostile files -------------------------------------------------------------------------------
+
+
+def flip_bits(path: pathlib.Path, chance: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.randint(1, 5) if data else 0):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(bytes(data))
+
+
+def cut(path: pathlib.Path, chance: random.Random) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: chance.randrange(len(data) + 1)])
+
+
+def remove(path: pathlib.Path, chance: random.Random) -> None:
+    path.unlink()
+
+
+def rename(path: pathlib.Path, chance: random.Random) -> None:
+    path.rename(path.with_name(chance.choice(["x", "c.99.0", "c.1.0", "zarr.json", "000000000000077.json"])))
+
+
+def swap(path: pathlib.Path, chance: random.Random) -> None:
+    other = chance.choice([p for p in path.parent.iterdir() if p.is_file()])
+    mine, theirs = path.read_bytes(), other.read_bytes()
+    path.write_bytes(theirs)
+    other.write_bytes(mine)
+
+
+def noise(path: pathlib.Path, chance: random.Random) -> None:
+    path.write_bytes(chance.randbytes(chance.randrange(3000)))
+
+
+def random_json(chance: random.Random, depth: int = 0):
+    kinds = [None, True, -1, 10**30, 1e308, "NaN", "../../etc/passwd", "\x00", [], {}]
+    if depth < 3 and chance.random() < 0.6:
+        names = ["checksum", "body", "step", "states", "format", "layout", "columns", "run", "info", "carry", "array"]
+        return {chance.choice(names): random_json(chance, depth + 1) for _ in range(4)}
+    return chance.choice(kinds)
+
+
+def write_json(path: pathlib.Path, chance: random.Random) -> None:
+    path.write_text(json.dumps(random_json(chance)) if chance.random() < 0.9 else "[" * 100_000)
+
+
+def forge(path: pathlib.Path, chance: random.Random) -> None:
+    """Change an entry of a JSON file at random and make its checksum fit."""
+    if path.suffix != ".json" or path.name == "zarr.json":
+        return noise(path, chance)
+    place = body = json.loads(path.read_text())["body"]
+    while True:
+        key = chance.choice(list(place) if isinstance(place, dict) else list(range(len(place))))
+        inner = place[key]
+        if not (isinstance(inner, dict | list) and inner) or chance.random() < 0.2:
+            break
+        place = inner
+    place[key] = random_json(chance)
+    path.write_text(json.dumps(store_files.envelope(body)))
+
+
+def make_pipe(path: pathlib.Path, chance: random.Random) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_folder(path: pathlib.Path, chance: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+HARMS = [flip_bits, cut, remove, rename, swap, noise, write_json, forge, make_pipe, make_folder]
+
+
+@pytest.mark.long
+def test_damaged_files_give_a_prefix_or_a_typed_error(tmp_path, capsys):
+    system = da.gallery.system_named("pendulum")()
+    start = system.start()
+
+    def simulate(path):
+        return da.simulate(
+            system, da.Rattle(), start.q0, start.v0, t=(0.0, 2.0), h=0.01, checkpoint=path, checkpoint_every=40
+        )
+
+    whole, path, chance = tmp_path / "whole.zarr", tmp_path / "run.zarr", random.Random(1)
+    simulate(whole)
+    full, expected = da.load(whole), numbers(whole)
+    counts = {"prefix": 0, "refused": 0, "resumed to the same bytes": 0, "not resumed": 0}
+    slowest = 0.0
+    for number in range(DAMAGES):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(whole, path)
+        for _ in range(chance.randint(1, 3)):
+            file = chance.choice(sorted(p for p in path.rglob("*") if p.is_file()))
+            chance.choice(HARMS)(file, chance)
+        begun = time.perf_counter()
+        try:
+            part = da.load(path)
+            assert np.isfinite(part.q).all()
+            np.testing.assert_array_equal(part.q, full.q[: len(part)])
+            assert isinstance(str(part.status), str)
+            counts["prefix"] += 1
+        except da.DalembertError:
+            counts["refused"] += 1
+        slowest = max(slowest, time.perf_counter() - begun)
+        if number % 4 == 0:
+            try:
+                assert simulate(path).status
+                assert {name: data for name, data in numbers(path).items() if name in expected} == expected
+                counts["resumed to the same bytes"] += 1
+            except da.DalembertError:
+                counts["not resumed"] += 1
+    assert slowest < 5.0
+    with capsys.disabled():
+        print(f"\n{DAMAGES} damaged stores: {counts}, slowest load {slowest:.2f} s")
