@@ -20,4 +20,4 @@ for method in (da.Rattle(), da.EnergyMomentum(), da.EnergyMomentum(velocity_leve
     for name, values in run.invariants.items():
         change[name] = np.max(np.abs(values - values[0]))
     print(f"{method.name:36}", ", ".join(f"{name} {value:.0e}" for name, value in change.items()))
-run.plot("energy_momentum.png")
+run.plot("energy_momentum.png", dimension=3)
