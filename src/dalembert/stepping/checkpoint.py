@@ -33,7 +33,7 @@ except ImportError:  # Windows has no locks that end with the process
     fcntl = None
 
 #: Chunks of the native engine, a tenth of a second each, between two checkpoints; those of the others take longer.
-NATIVE_CHUNKS, OTHER_CHUNKS = 30, 2
+NATIVE_CHUNKS, OTHER_CHUNKS = 50, 2
 #: Numbers in the rows between two checkpoints by default, and in the rows of one file: memory stays flat.
 MOST_NUMBERS = 4_000_000
 

@@ -135,10 +135,11 @@ class Store:
         try:
             place.chmod(0o755)
             (place / CHECKPOINTS).mkdir()
+            files = {place / DESCRIPTION: to_json(envelope(store.description))}
             for column in columns:
                 (place / column.name).mkdir()
-                write_whole(place / column.name / GROUP, to_json(column.metadata(column.rows(states), chunk_rows)))
-            write_whole(place / DESCRIPTION, to_json(envelope(store.description)))
+                files[place / column.name / GROUP] = to_json(column.metadata(column.rows(states), chunk_rows))
+            write_whole(files)
         except BaseException:
             store.discard()
             raise
@@ -257,25 +258,30 @@ class Store:
 
         `rows` holds for each array the number of the file in which they begin, and all rows from its beginning on.
         """
-        new = {name: self._write_rows(self.columns[name], *part) for name, part in rows.items()}
+        new, files = {}, {}
+        for name, part in rows.items():
+            new[name] = {}
+            for chunk, data, checksum in self._pieces(self.columns[name], *part):
+                new[name][str(chunk)] = checksum
+                files[self.path / name / self.columns[name].file(chunk)] = data
+        write_whole(files)
         digests = {name: (digests or {}).get(name, {}) | part for name, part in new.items()}
         body = {"step": step, "states": states, "previous": previous, "digests": digests, **body}
         folder = self.path / CHECKPOINTS
-        write_whole(folder / f"{_stem(step)}.json", to_json(envelope(packed(body))))
+        write_whole({folder / f"{_stem(step)}.json": to_json(envelope(packed(body)))})
         sync_folder(folder)
         self.show(states)
         return digests
 
-    def _write_rows(self, column: Column, first: int, values: np.ndarray) -> dict[str, str]:
-        digests = {}
+    def _pieces(self, column: Column, first: int, values: np.ndarray) -> Iterator[tuple[int, memoryview, str]]:
+        """Number, content and digest of the files that hold the rows."""
         values = np.ascontiguousarray(values, dtype=np.dtype(column.kind).newbyteorder("<"))
         for start in range(0, len(values), self.chunk_rows):
             piece = values[start : start + self.chunk_rows]
-            digests[str(first + start // self.chunk_rows)] = digest(piece.data.cast("B"))
+            checksum = digest(piece.data.cast("B"))
             if len(piece) < self.chunk_rows:  # zarr wants whole chunks; the length of the array hides the rest
                 piece = np.concatenate([piece, np.zeros((self.chunk_rows - len(piece), *column.shape), piece.dtype)])
-            write_whole(self.path / column.name / column.file(first + start // self.chunk_rows), piece.data.cast("B"))
-        return digests
+            yield first + start // self.chunk_rows, piece.data.cast("B"), checksum
 
     def show(self, states: int) -> None:
         """Let readers of zarr see so many states."""
@@ -286,7 +292,7 @@ class Store:
             "attributes": {"dalembert": envelope(self.description)},
             "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": arrays},
         }
-        write_whole(self.path / GROUP, to_json(group))
+        write_whole({self.path / GROUP: to_json(group)}, sync=False)  # nothing depends on it: it can be made again
 
     def forget_after(self, step: int) -> None:
         """Remove the checkpoints behind a step, the newest first, so that the chain stays whole all the time."""

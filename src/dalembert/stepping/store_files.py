@@ -12,12 +12,16 @@ import json
 import os
 import pathlib
 import stat
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 #: No description and no checkpoint is longer; a longer file is not read.
 LONGEST_JSON = 1 << 30
+#: So many files are synced side by side.
+MOST_AT_ONCE = 8
 _TYPES = {"float64": "<f8", "int64": "<i8"}
 
 
@@ -29,17 +33,32 @@ def digest(data: bytes | memoryview) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def write_whole(path: pathlib.Path, data: bytes | memoryview) -> None:
-    """Write a file so that its name always means the old or the new content, also after a crash of the machine."""
-    temporary = path.with_name(path.name + ".part")
+def write_whole(files: Mapping[pathlib.Path, bytes | memoryview], sync: bool = True) -> None:
+    """Write files so that the name of each always means its old or its new content, also after a crash of the machine.
+
+    They are synced side by side: what takes the time is to wait for the disk, and it takes several at once.
+    """
+    temporary = {path: path.with_name(path.name + ".part") for path in files}
+
+    def write(path: pathlib.Path) -> None:
+        with open(temporary[path], "wb") as file:
+            file.write(files[path])
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+
     try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if len(files) > 1:
+            with ThreadPoolExecutor(min(len(files), MOST_AT_ONCE)) as pool:
+                list(pool.map(write, files))
+        else:
+            for path in files:
+                write(path)
+        for path in files:
+            os.replace(temporary[path], path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
         raise
 
 

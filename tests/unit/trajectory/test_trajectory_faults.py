@@ -64,23 +64,27 @@ def numbers(path: pathlib.Path) -> dict[str, bytes]:
 def test_a_run_killed_twenty_times_gives_the_bytes_of_the_undisturbed_one(tmp_path, capsys):
     whole, path, chance = tmp_path / "whole.zarr", tmp_path / "run.zarr", random.Random(0)
     seconds = finish(whole, program())
-    full, reached = da.load(whole), []
-    for _ in range(KILLS):
+    full, reached = da.load(whole), [0]
+    while len(reached) <= KILLS:
         process = begin(path, program())
         try:
-            process.wait(timeout=chance.uniform(0.0, 1.0) * seconds / 4)
+            process.wait(timeout=chance.uniform(0.0, 1.0) * seconds / 8)
         except subprocess.TimeoutExpired:
             process.kill()
         process.communicate()
-        if path.exists():
-            part = da.load(path)
+        part = da.load(path) if path.exists() else None
+        if part is not None:
             np.testing.assert_array_equal(part.q, full.q[: len(part)])
-            reached.append(part.status.step)
-    assert reached == sorted(reached)  # nothing that was written is lost
+            assert part.status.step >= reached[-1]  # nothing that was written is lost
+        if part is not None and part.status:  # at its end before it was killed often enough
+            shutil.rmtree(path)
+            reached[-1] = 0
+        else:
+            reached.append(0 if part is None else part.status.step)
     finish(path, program())
     assert numbers(path) == numbers(whole)
     with capsys.disabled():
-        print(f"\n{KILLS} kills in a run of {STEPS:,} steps ({seconds:.1f} s), steps reached: {reached}")
+        print(f"\n{KILLS} kills in a run of {STEPS:,} steps ({seconds:.1f} s), steps reached: {reached[1:]}")
 
 
 @pytest.mark.long
