@@ -68,7 +68,7 @@ def test_a_run_killed_twenty_times_gives_the_bytes_of_the_undisturbed_one(tmp_pa
     while len(reached) <= KILLS:
         process = begin(path, program())
         try:
-            process.wait(timeout=chance.uniform(0.0, 1.0) * seconds / 8)
+            process.wait(timeout=chance.uniform(0.0, 1.0) * seconds / 4)
         except subprocess.TimeoutExpired:
             process.kill()
         process.communicate()
