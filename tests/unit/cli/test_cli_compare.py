@@ -34,6 +34,16 @@ def test_compare_a_system_with_contact(dalembert, tmp_path):
     assert "DOP853" not in answer.out
 
 
+def test_contact_without_an_exact_motion_is_measured_against_event_capturing(dalembert, tmp_path):
+    """The rod slides without impacts, where Moreau's scheme with theta = 1/2 is of order 2."""
+    words = ("-m", "moreau-jean", "--levels", "2", "--t-end", "0.1", "--h", "0.005", "--out", tmp_path)
+    answer = dalembert("compare", "painleve-rod", *words)
+    assert (answer.status, answer.error) == (0, "")
+    assert "errors against event capturing of order 6" in answer.out
+    coarse, fine = (float(line.split()[-4]) for line in answer.out.splitlines()[2:4])
+    assert 3.0 < coarse / fine < 5.0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
