@@ -17,6 +17,7 @@ impulse, not the cone, since Coulomb's law is not associated.
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,11 +27,11 @@ class ContactLaw(eqx.Module):
     """How impulses answer velocities; arrays of shape (contacts, d), the normal part first."""
 
     @abc.abstractmethod
-    def target(self, before, after, restitution):
+    def target(self, before, after, restitution) -> Any:
         """The velocity w that complements the impulse."""
 
     @abc.abstractmethod
-    def projected(self, impulse, friction):
+    def projected(self, impulse, friction) -> Any:
         """The nearest admissible impulse."""
 
     def friction_used(self, friction):
