@@ -100,9 +100,16 @@ def _model_rows(system, mechanics: Mechanics, layout: Layout, t, q, v) -> list[s
         ("holonomic constraints", f"{layout.m}{', depending on time' if moves else ''}"),
         *([("nonholonomic constraints", str(layout.k))] if layout.k else []),
         *([("degrees of freedom", str(layout.n - layout.k))] if not layout.m else []),
+        *([("contacts", _contacts(mechanics, layout, t, q))] if layout.contacts else []),
         ("symmetries", ", ".join(s.name for s in symmetries(system, q, v=v, t=t)) or "none found"),
         ("start", f"t = {t:g}, q = {show.vector(q)}, v = {show.vector(v)}"),
     ]
+
+
+def _contacts(mechanics: Mechanics, layout: Layout, t, q) -> str:
+    gap = np.asarray(mechanics.contact.gap(jnp.asarray(t), jnp.asarray(q)))
+    friction = {1: "without friction directions", 2: "friction in the plane", 3: "friction in space"}
+    return f"{layout.contacts}, {friction[layout.directions]}, smallest gap {show.number(np.min(gap))}"
 
 
 def _inertia_rows(system, t, q, v, p, report: Report) -> list[show.Row]:
@@ -209,6 +216,8 @@ def _kept_rows(coarse: Trajectory, fine: Trajectory) -> list[show.Row]:
     if np.shape(coarse.lam)[1]:
         rows.append(("max |g|", show.small(np.max(coarse.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(coarse.hidden))))
+    if np.size(coarse.impulse):
+        rows.append(("smallest gap", show.small(np.min(coarse.gap))))
     return rows
 
 

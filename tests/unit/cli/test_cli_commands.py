@@ -77,6 +77,14 @@ def test_simulate_systems_with_contact(dalembert, tmp_path):
     assert (answer.status, value_of(answer.out, "events")) == (0, "5")
 
 
+def test_check_a_system_with_contact(dalembert):
+    text = dalembert("check", "bouncing-ball").out
+    assert value_of(text, "contacts") == "1, without friction directions, smallest gap 1"
+    assert "What MoreauJean() keeps" in text
+    assert "No problems found." in text
+    assert value_of(dalembert("check", "sliding-block").out, "contacts") == "1, friction in the plane, smallest gap 0"
+
+
 def test_smooth_method_for_a_system_with_contact_is_refused(dalembert):
     answer = dalembert("simulate", "bouncing-ball")
     assert answer.status == 2
