@@ -89,3 +89,27 @@ def test_the_natural_extension_is_refused():
 def test_a_start_below_the_surface_is_refused():
     with pytest.raises(da.InconsistentStart, match=r"penetrates contact gap\[0\]"):
         da.simulate(MassOverCubic(), da.SymplecticEuler(), y0=[0.0, -1.0], z0=[1.0, 0.0], t=(0.0, 1.0), h=0.01)
+
+
+class SmoothCubic(da.System):
+    """`MassOverCubic` without friction, as a mechanical system with a contact."""
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - GRAVITY * q[1]
+
+    def gap(self, t, q):
+        return (q[1] - CUBIC * q[0] ** 3)[None]
+
+
+def test_without_friction_it_is_the_contact_of_event_capturing():
+    system = MassOverCubic(friction_coefficient=0.0)
+    y0, z0 = system.start_values(-5.0, 6.5)
+    captured = da.simulate(
+        SmoothCubic(), da.EventCapturing(da.radau_iia(3)), q0=y0, v0=z0, t=(0.0, 1.0), h=0.02, save_every=50
+    )
+    assert [event.kind for event in captured.events] == ["impact", "closing"]
+    errors = []
+    for steps in (400, 1600):
+        run = da.simulate(system, da.SymplecticEuler(), y0=y0, z0=z0, t=(0.0, 1.0), h=1 / steps)
+        errors.append(np.max(np.abs(run.y[-1] - captured.q[-1])))
+    assert errors[1] < 0.35 * errors[0] < 0.02
