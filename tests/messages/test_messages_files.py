@@ -11,7 +11,7 @@ from dalembert.cli.app import run as command
 def test_loading_what_is_not_there(tmp_path):
     with pytest.raises(da.InputError, match=r"cannot load .*nothing.nc: no such file"):
         da.load(tmp_path / "nothing.nc")
-    with pytest.raises(da.InputError, match="it is a folder"):
+    with pytest.raises(da.InputError, match="not a run written by dalembert"):
         da.load(tmp_path)
 
 
@@ -35,7 +35,7 @@ def test_saving_into_a_missing_folder(simulate, tmp_path):
 
 
 def test_saving_over_a_folder(simulate, tmp_path):
-    with pytest.raises(da.InputError, match="it is a folder"):
+    with pytest.raises(da.InputError, match="not a run written by dalembert"):
         simulate().save(tmp_path)
     assert list(tmp_path.parent.glob("*.part")) == []
 
