@@ -62,6 +62,7 @@ def test_defect_by_velocity_and_by_momentum_agree():
     assert by_velocity <= 1e-12
 
 
+@pytest.mark.long
 def test_damping_shrinks_the_area():
     """With one degree of freedom w(DF a, DF b) = exp(-c h / m) w(a, b), up to O(h^3).
 

@@ -138,7 +138,7 @@ def test_a_hamiltonian_that_is_not_a_sum(gradient):
     assert np.max(runs[0].hidden) > 1e-6
 
 
-@pytest.mark.parametrize("gradient", ["gonzalez", "mean-value", "itoh-abe"])
+@pytest.mark.parametrize("gradient", ["gonzalez", "mean-value", pytest.param("itoh-abe", marks=pytest.mark.long)])
 def test_gradients_that_need_no_statement_keep_the_energy(gradient):
     for name in ("pendulum", "kepler", "harmonic-oscillator", "hamiltonian-spherical-pendulum"):
         system = GALLERY[name]()

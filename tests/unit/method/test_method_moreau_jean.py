@@ -29,7 +29,7 @@ def test_order_one_through_an_accumulation_of_impacts(method):
     assert -1.25 < np.polyfit(np.log(steps), np.log(errors), 1)[0] < -0.75
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_balances_of_rough_discs_in_free_flight(seed):
     """Momentum balance, the laws, and energy that never grows, to roundoff: without gravity all forces are impacts."""
     system, h = Discs(), 0.002
@@ -57,13 +57,14 @@ def test_position_correction_keeps_the_gaps(seed):
 
 
 def test_three_ways_to_solve_a_step_agree(monkeypatch):
-    system = Discs(gravity=9.81)
+    system = Discs(count=2, gravity=9.81)
     q0, v0 = system.start(1)
     options = {"t": (0.0, 0.6), "h": 0.002}
     native = da.simulate(system, da.MoreauJean(), q0=q0, v0=v0, engine="native", **options)
     xla = da.simulate(system, da.MoreauJean(), q0=q0, v0=v0, engine="xla", **options)
     monkeypatch.setattr("dalembert.stepping.contact_run.MANY_IMPULSES", 1)
     solver = da.simulate(system, da.MoreauJean(), q0=q0, v0=v0, **options)
+    assert np.max(native.impulse) > 0.1
     assert [run.stats["engine"] for run in (native, xla, solver)] == ["native", "xla", ContactRun.name]
     np.testing.assert_allclose(xla.q, native.q, atol=1e-10)
     np.testing.assert_allclose(solver.q, native.q, atol=1e-10)

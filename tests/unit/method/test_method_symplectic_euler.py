@@ -59,7 +59,7 @@ def test_the_true_method_has_order_one(name, conjugate):
         assert slope == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["test", "cubic"])
+@pytest.mark.parametrize("name", ["test", pytest.param("cubic", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("conjugate", "alpha"), [(False, 0.5), (True, 0.5), pytest.param(False, 0.3, marks=pytest.mark.long)]
 )
@@ -116,7 +116,14 @@ def test_the_conjugate_is_not_the_adjoint(name):
         assert slope == pytest.approx(1.0, abs=0.2)
 
 
-@pytest.mark.parametrize("name", ["pendulum", "spherical-pendulum", "hamiltonian-spherical-pendulum", "four-bar"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pendulum",
+        "hamiltonian-spherical-pendulum",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("spherical-pendulum", "four-bar")),
+    ],
+)
 def test_both_extensions_agree_and_are_symplectic_where_the_reaction_is_affine(name):
     system = GALLERY[name]()
     start = system.start()
