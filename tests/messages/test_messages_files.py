@@ -35,7 +35,7 @@ def test_saving_into_a_missing_folder(simulate, tmp_path):
 
 
 def test_saving_over_a_folder(simulate, tmp_path):
-    with pytest.raises(da.InputError, match="not a run written by dalembert"):
+    with pytest.raises(da.InputError, match="it is a folder"):
         simulate().save(tmp_path)
     assert list(tmp_path.parent.glob("*.part")) == []
 
