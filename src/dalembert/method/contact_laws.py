@@ -22,6 +22,9 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
+#: A gap this much smaller than the positions is closed: roundoff must not let go what rests.
+ROUNDOFF = 1e-11
+
 
 class ContactLaw(eqx.Module):
     """How impulses answer velocities; arrays of shape (contacts, d), the normal part first."""

@@ -36,13 +36,11 @@ import numpy as np
 
 from ..errors import InputError
 from .base import Claims, Method, Step
-from .contact_laws import ContactLaw, NewtonCoulomb
+from .contact_laws import ROUNDOFF, ContactLaw, NewtonCoulomb
 
 #: In the Jacobian alone, this part of a contact's own compliance is added: dependent contacts (a box on four corners)
 #: leave it singular otherwise. The equations that are solved do not contain it.
 COMPLIANCE = 1e-5
-#: A gap this much smaller than the positions is closed: roundoff must not let go what rests.
-ROUNDOFF = 1e-11
 
 
 class MoreauJeanUnknowns(NamedTuple):

@@ -51,9 +51,8 @@ import numpy as np
 
 from ..errors import InconsistentMethodWarning, InputError
 from .base import Claims, Method, Step
+from .contact_laws import ROUNDOFF
 
-#: A gap this much smaller than the positions is closed.
-ROUNDOFF = 1e-11
 _HANDLES = frozenset({"holonomic", "force", "reaction", "invariants", "overdetermined"})
 
 
