@@ -9,8 +9,9 @@ import numpy as np
 import dalembert as da
 
 from ...plots.style import PALETTE, new_figure, style
-from ..experiment import Result, judged
-from .problems import END, PROBLEMS, exact_q, fitted, simulated
+from ..experiment import Experiment, Result, judged
+from . import PAPER
+from .problems import END, PROBLEMS, SETUP, exact_q, fitted, simulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,8 +31,8 @@ def errors_of(system, smooth, steps) -> np.ndarray:
     return np.array(errors)
 
 
-def result_of(methods: dict, orders: dict[str, int], steps) -> Result:
-    """Tables of errors by problem, and the order of each method on each problem."""
+def result_of(methods: dict, steps) -> Result:
+    """Tables of errors by problem, and the order of each method on each problem; names end in the order."""
     h, data, claims = END / np.array(steps), {}, []
     for problem, system in PROBLEMS.items():
         table = {name: errors_of(system, smooth, steps) for name, smooth in methods.items()}
@@ -45,7 +46,7 @@ def result_of(methods: dict, orders: dict[str, int], steps) -> Result:
                 continue
             slope = fitted(h[usable], errors[usable])
             found.append(f"{name}: {slope:.2f}")
-            good.append(slope > orders[name] - 0.25)
+            good.append(slope > int(name[-1]) - 0.25)
         claims.append(
             judged(
                 all(good),
@@ -77,3 +78,15 @@ def draw_errors(result: Result) -> Figure:
                 axes.set_ylabel(r"largest error of $q$")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def experiment(name: str, title: str, methods: dict, steps: tuple[int, ...]) -> Experiment:
+    """The figure for these methods; the quick version takes the first four numbers of steps."""
+    return Experiment(
+        name=name,
+        paper=PAPER,
+        title=title,
+        setup=SETUP + " Impacts are located to $h^{p+1}$.",
+        run=lambda quick: result_of(methods, steps[:4] if quick else steps),
+        draw=draw_errors,
+    )

@@ -2,10 +2,7 @@
 
 import dalembert as da
 
-from ..experiment import Experiment, Result
-from . import PAPER
-from .capturing import draw_errors, result_of
-from .problems import SETUP
+from .capturing import experiment
 
 METHODS = {
     "Radau IIA 3": da.radau_iia(2),
@@ -14,19 +11,10 @@ METHODS = {
     "Lobatto IIIA 4": da.lobatto_iiia(3),
     "Lobatto IIIA 6": da.lobatto_iiia(4),
 }
-ORDERS = {name: int(name[-1]) for name in METHODS}
-STEPS = (97, 139, 199, 283, 401, 563, 797)
 
-
-def run(quick: bool) -> Result:
-    return result_of(METHODS, ORDERS, STEPS[:4] if quick else STEPS)
-
-
-EXPERIMENT = Experiment(
-    name="acary-fig-4",
-    paper=PAPER,
-    title="Order of event-capturing schemes with implicit Runge-Kutta methods",
-    setup=SETUP + " Impacts are located to $h^{p+1}$.",
-    run=run,
-    draw=draw_errors,
+EXPERIMENT = experiment(
+    "acary-fig-4",
+    "Order of event-capturing schemes with implicit Runge-Kutta methods",
+    METHODS,
+    (97, 139, 199, 283, 401, 563, 797),
 )
