@@ -46,6 +46,7 @@ class NativeCode:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         self._engine.finalize_object()
+        self._addresses: dict[str, int] = {}
 
     def function(self, name: str, *argument_types):
         """A callable that releases the interpreter lock while it runs."""
@@ -53,7 +54,9 @@ class NativeCode:
 
     def address(self, name: str) -> int:
         """Where a function lies, for other compiled code."""
-        return self._engine.get_function_address(name)
+        if name not in self._addresses:
+            self._addresses[name] = self._engine.get_function_address(name)
+        return self._addresses[name]
 
 
 def lanes() -> int:

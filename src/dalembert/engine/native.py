@@ -117,6 +117,11 @@ class Arguments(NamedTuple):
     worst: np.ndarray
 
 
+def pointer_to(array: np.ndarray) -> int:
+    """Where its numbers lie. (`array.ctypes.data` builds objects on the way and takes three times as long.)"""
+    return array.__array_interface__["data"][0]
+
+
 class NativeRun:
     """Runs a step program; the same code serves every start, step size and parameter value."""
 
@@ -272,7 +277,7 @@ class NativeRun:
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         scales = self.scales(carry, t0, h, parameters)
         arrays = self.arguments(carry, t0, h, steps // save_every + 2, parameters, scales)
-        self._compiled.function(*[array.ctypes.data for array in arrays], steps, save_every)
+        self._compiled.function(*[pointer_to(array) for array in arrays], steps, save_every)
         known, step, count, status = (int(c) for c in arrays.counters)
         new = Carry(
             arrays.state, arrays.compensation, arrays.history, np.array(known), arrays.contraction, np.array(step)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .contract import OK, Carry, Chunk, Phase, StepFunctions
 from .llvm_compile import compile_text
-from .native import NativeRun
+from .native import NativeRun, pointer_to
 
 #: places in the control array of the driver
 _PHASES, _STEPS, _EVERY, _STEP, _COUNT, _STATUS, _N_STATE, _N_ALL, _FAILED = range(9)
@@ -157,7 +157,7 @@ class PhasedRun:
             arrays = runner.arguments(self._own(carry, k), start, size, 1, parameters, scales[runner])
             arrays = arrays._replace(state=state, compensation=compensation)
             phases.append(arrays)
-            pointers.append([array.ctypes.data for array in arrays] + runner.memory())
+            pointers.append([pointer_to(array) for array in arrays] + runner.memory())
         control = np.zeros(9, np.int64)
         control[[_PHASES, _STEPS, _EVERY, _STEP]] = count, steps, save_every, int(carry.step)
         control[[_N_STATE, _N_ALL]] = n_state, len(block)
@@ -165,7 +165,7 @@ class PhasedRun:
         table = np.array(pointers, dtype=np.uint64)
         drive = _driver(table.shape[1])
         drive(
-            *(a.ctypes.data for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
+            *(pointer_to(a) for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
                                       block, backup, saved, iterations, worst, control))
         )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
