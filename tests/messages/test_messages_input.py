@@ -117,7 +117,7 @@ def test_save_every_that_would_lose_the_end(simulate, save_every, nearest):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"engine": "gpu"}, 'engine must be "auto", "native" or "xla", got \'gpu\''),
+        ({"engine": "gpu"}, 'engine must be "auto", "native", "xla" or "cuda", got \'gpu\''),
         ({"redundant": "yes"}, 'redundant must be "refuse" or "allow", got \'yes\''),
         ({"on_failure": "ignore"}, 'on_failure must be "raise" or "return", got \'ignore\''),
     ],

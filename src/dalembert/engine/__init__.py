@@ -2,6 +2,7 @@
 
 from .choice import choose_engine
 from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
+from .cuda import CudaRun
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, solve_linear
 from .phases import PhasedRun, TimeSteps
@@ -18,6 +19,7 @@ __all__ = [
     "STATUS",
     "Carry",
     "Chunk",
+    "CudaRun",
     "EnsembleRun",
     "Function",
     "Phase",

@@ -55,7 +55,7 @@ class ArrayStep:
             "operations_per_step": operation_count(self.program, in_step),
         }
 
-    def evaluator(self, nodes: np.ndarray) -> ArrayEvaluator:
+    def evaluator(self, nodes: np.ndarray, arrays=np) -> ArrayEvaluator:
         """Numbers for some operations, from {kind: values}."""
         return ArrayEvaluator(self.program, nodes)
 

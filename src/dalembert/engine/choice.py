@@ -33,6 +33,11 @@ def choose_engine(
     `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
     pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit.
     """
+    if engine == "cuda":
+        raise InputError(
+            'engine="cuda" is for batches with one step size: give q0 the shape (members, n), '
+            "or a parameter as an array."
+        )
     if extended:
         _check_extended(engine)
     if engine == "xla":

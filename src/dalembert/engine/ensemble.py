@@ -7,16 +7,26 @@ the others go on.
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
+import functools
 import os
 
 import numpy as np
 
 from .contract import FIRST_CONTRACTION, HISTORY, OK, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
-from .llvm_compile import lanes
+from .llvm_compile import compile_text, lanes
+from .llvm_loop import POINTERS
 from .native import CHUNK_OPERATIONS, Compiled
 from .scaling import NewtonScaling
 from .step_program import build_step_program
+
+#: Numbers of saved states that a chunk may hold.
+CHUNK_NUMBERS = 16_000_000
+#: Groups of lanes are handed to the cores in so many pieces each, so that none waits long for the others.
+PIECES_A_CORE = 8
+#: Columns of a table that are scaled at a time, so that what is in between stays in the cache.
+COLUMNS_AT_A_TIME = 4096
 
 
 class EnsembleRun:
@@ -46,6 +56,10 @@ class EnsembleRun:
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
         return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+
+    def most_saves(self) -> int:
+        """Saved states of all members that one chunk may hold beside those of the whole run."""
+        return max(1, CHUNK_NUMBERS // (self.functions.n_state * self._members))
 
     def begin(self, states: np.ndarray, parameters: np.ndarray) -> None:
         """Lay out the members, (members, n), in groups of lanes, (groups, n, width); the last group is filled up."""
@@ -77,7 +91,11 @@ class EnsembleRun:
         started = int(self._counters[0, 0]) > 0
         newest = self._history[:, : len(self.step.unknowns)].transpose(1, 0, 2).reshape(-1, columns)
         t = t0 + float(self._counters[0, 1]) * h
-        weights = self._scaling(flat_state, newest if started else None, t, h, flat_parameters)
+        weights = np.empty((len(self.step.unknowns) + 1, columns))
+        for first in range(0, columns, COLUMNS_AT_A_TIME):
+            few = slice(first, first + COLUMNS_AT_A_TIME)
+            last = newest[:, few] if started else None
+            weights[:, few] = self._scaling(flat_state[:, few], last, t, h, flat_parameters[:, few])
         weights = np.ascontiguousarray(weights.reshape(-1, self._groups, self.width).transpose(1, 0, 2))
         n_saves = steps // save_every + 2
         saved = np.empty((self._groups, n_saves, self.functions.n_state, self.width))
@@ -85,16 +103,22 @@ class EnsembleRun:
         time = np.repeat(np.array([[t0], [h]]), self.width, axis=1)
         self._counters[:, 2:] = (0, OK)
 
-        def one(g: int) -> None:
-            arrays = (
-                time, self._state[g], self._compensation[g], self._history[g], self._contraction[g],
-                self._parameters[g], weights[g], self._table, saved[g], self._last[g], self._counters[g],
-                iterations[g, 0], iterations[g, 1],
-            )  # fmt: skip
-            self._compiled.function(*[array.ctypes.data for array in arrays], steps, save_every)
+        of_group = (
+            self._state, self._compensation, self._history, self._contraction, self._parameters, weights, None, saved,
+            self._last, self._counters, iterations[:, 0], iterations[:, 1],
+        )  # fmt: skip
+        arrays = (time, *(self._table if array is None else array for array in of_group))
+        pointers = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
+        strides = np.array([0, *(0 if array is None else array.strides[0] for array in of_group)])
+        cores = os.cpu_count() or 1
+        ends = np.linspace(0, self._groups, min(self._groups, PIECES_A_CORE * cores) + 1).astype(int).tolist()
 
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(one, range(self._groups)))
+        def piece(first: int, last: int) -> None:
+            address = self._compiled.address()
+            _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, save_every)
+
+        with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+            list(pool.map(piece, ends[:-1], ends[1:]))
         count = int(self._counters[0, 2])
         return self._members_first(saved[:, :count]), int(iterations[:, 0].sum())
 
@@ -103,3 +127,46 @@ class EnsembleRun:
         """For each member the steps it took before it failed, -1 if it did not."""
         last = self._members_first(self._last)
         return np.where(last[:, 2] > 0, last[:, 3], -1).astype(np.int64)
+
+
+@functools.cache
+def _walk_groups():
+    """A compiled loop that runs the step of groups first, ..., last - 1, each with pointers of its own."""
+    lines, names = [], []
+    for k in range(len(POINTERS)):
+        lines += [
+            f"%from.{k} = getelementptr ptr, ptr %pointers, i64 {k}",
+            f"%base.{k} = load ptr, ptr %from.{k}",
+            f"%by.{k} = getelementptr i64, ptr %strides, i64 {k}",
+            f"%stride.{k} = load i64, ptr %by.{k}",
+            f"%shift.{k} = mul i64 %stride.{k}, %g",
+            f"%at.{k} = getelementptr i8, ptr %base.{k}, i64 %shift.{k}",
+        ]
+        names.append(f"ptr %at.{k}")
+    body = "\n  ".join(lines)
+    code, _ = compile_text(
+        f"""
+define void @walk(ptr %function, ptr %pointers, ptr %strides, i64 %first, i64 %last, i64 %steps, i64 %every) {{
+entry:
+  br label %again
+again:
+  %g = phi i64 [ %first, %entry ], [ %next, %group ]
+  %more = icmp slt i64 %g, %last
+  br i1 %more, label %group, label %done
+group:
+  {body}
+  call void %function({", ".join(names)}, i64 %steps, i64 %every)
+  %next = add i64 %g, 1
+  br label %again
+done:
+  ret void
+}}
+""",
+        effort=2,
+    )
+    _KEPT.append(code)
+    return code.function("walk", *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)
+
+
+#: code must outlive the functions made of it
+_KEPT: list = []

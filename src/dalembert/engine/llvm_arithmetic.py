@@ -28,6 +28,7 @@ class Arithmetic:
 
     extended: bool = False
     width: int = 1
+    library: str = ""  # what the names of the mathematics library begin with
 
     @property
     def scalar(self) -> str:
@@ -127,7 +128,7 @@ class Writer:
     def library(self, name: str, *arguments: str) -> str:
         """A call into the C library, lane by lane for vectors."""
         arithmetic, kind = self.arithmetic, self.arithmetic.scalar
-        full = f"@{name}{'l' if arithmetic.extended else ''}"
+        full = f"@{arithmetic.library}{name}{'l' if arithmetic.extended else ''}"
         self.declarations.add(
             f"declare {kind} {full}({', '.join([kind] * len(arguments))}) nounwind willreturn memory(none)"
         )

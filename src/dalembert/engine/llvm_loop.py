@@ -40,6 +40,7 @@ class StepLoop(abc.ABC):
     """Writes the function `run`; what depends on the step program is written by the methods below."""
 
     pointers: tuple[str, ...] = POINTERS
+    linkage = "void"
 
     def __init__(
         self, arithmetic: Arithmetic, compensated: bool, blocks: int, unknowns: int, smooth: bool = True
@@ -103,7 +104,7 @@ class StepLoop(abc.ABC):
         arguments = ", ".join(f"ptr noalias %{name}" for name in self.pointers)
         body = "\n".join(self.w.lines)
         declarations = "\n".join(sorted(self.w.declarations))
-        return f"{declarations}\n\ndefine void @run({arguments}, i64 %steps, i64 %every) {{\n{body}\n}}\n"
+        return f"{declarations}\n\ndefine {self.linkage} @run({arguments}, i64 %steps, i64 %every) {{\n{body}\n}}\n"
 
     def _entry(self) -> None:
         w = self.w
@@ -274,14 +275,9 @@ class StepLoop(abc.ABC):
         rough = w.new(f"icmp sgt i64 {total}, {most}")
         self._set_counter(0, w.new(f"select i1 {rough}, i64 1, i64 {more}"))
 
-    def _save(self) -> None:
+    def tally(self, saved: str, total: str) -> None:
+        """Count the iterations of this step towards the save to come."""
         w = self.w
-        done = self._counter(1)
-        self._set_counter(1, w.new(f"add i64 {done}, 1"))
-        remaining = w.new(f"load i64, ptr {self.todo}")
-        w.put(f"store i64 {w.new(f'sub i64 {remaining}, 1')}, ptr {self.todo}")
-        saved = self._counter(2)
-        total = w.new(f"load i64, ptr {self.total}")
         place = w.new(f"getelementptr i64, ptr %iterations, i64 {saved}")
         sum_before = w.new(f"load i64, ptr {place}")
         w.put(f"store i64 {w.new(f'add i64 {sum_before}, {total}')}, ptr {place}")
@@ -289,6 +285,15 @@ class StepLoop(abc.ABC):
         worst = w.new(f"load i64, ptr {place}")
         more = w.new(f"icmp sgt i64 {total}, {worst}")
         w.put(f"store i64 {w.new(f'select i1 {more}, i64 {total}, i64 {worst}')}, ptr {place}")
+
+    def _save(self) -> None:
+        w = self.w
+        done = self._counter(1)
+        self._set_counter(1, w.new(f"add i64 {done}, 1"))
+        remaining = w.new(f"load i64, ptr {self.todo}")
+        w.put(f"store i64 {w.new(f'sub i64 {remaining}, 1')}, ptr {self.todo}")
+        saved = self._counter(2)
+        self.tally(saved, w.new(f"load i64, ptr {self.total}"))
         left = w.new(f"sub i64 {w.new(f'load i64, ptr {self.left}')}, 1")
         w.put(f"store i64 {left}, ptr {self.left}")
         w.put(f"br i1 {w.new(f'icmp eq i64 {left}, 0')}, label %save, label %again")

@@ -403,26 +403,3 @@ class Values:
             return np.zeros(np.shape(nodes))
         stacked = np.stack(np.broadcast_arrays(*rows))
         return stacked.reshape(np.shape(nodes) + stacked.shape[1:])
-
-
-class Evaluator:
-    """Numbers for some operations of a finished program; only what they need is computed."""
-
-    def __init__(self, program: Program, outputs: np.ndarray) -> None:
-        self._program, self._outputs = program, outputs.tolist()
-        self._order = program.needed(self._outputs)
-
-    def __call__(self, inputs: dict) -> np.ndarray:
-        """One row an output; samples, if the inputs hold any, along the last axis."""
-        program, known = self._program, {}
-        with np.errstate(all="ignore"):
-            for k in self._order:
-                op = program.op[k]
-                if op == CONST:
-                    known[k] = program.value[k]
-                elif op == INPUT:
-                    known[k] = inputs[program.value[k]]
-                else:
-                    known[k] = NUMPY[op](*[known[a] for a in program.args[k]])
-        rows = [np.asarray(known[node], dtype=np.float64) for node in self._outputs]
-        return np.stack(np.broadcast_arrays(*rows)) if rows else np.zeros((0,))

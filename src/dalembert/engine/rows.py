@@ -18,8 +18,9 @@ from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
 from .elimination import reduce_step
 from .evaluate import IN_ARRAYS_FROM
+from .evaluator import Evaluator
 from .primitives import AnyProgram
-from .program import Evaluator, Program
+from .program import Program
 from .step_program import by_name
 from .trace import trace, trace_with_entries, trace_with_jacobian
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from .contract import StepFunctions
 from .elimination import Levels, Reduced, reduce_step
-from .program import CONST, INPUT, Evaluator, Program, Values
+from .evaluator import Evaluator
+from .program import CONST, INPUT, Program, Values
 from .trace import trace, trace_with_jacobian
 
 #: the start, two states near it, and states far from it
@@ -55,9 +56,9 @@ class StepProgram:
         """How many operations (not inputs, not constants) the nodes need."""
         return sum(self.program.op[k] not in (CONST, INPUT) for k in self.program.needed(nodes))
 
-    def evaluator(self, nodes: np.ndarray) -> Callable:
-        """Numbers for some operations, from {kind: values}."""
-        evaluate = Evaluator(self.program, np.asarray(nodes, dtype=np.int64))
+    def evaluator(self, nodes: np.ndarray, arrays=np) -> Callable:
+        """Numbers for some operations, from {kind: values}; `arrays` is numpy or what stands in for it on a GPU."""
+        evaluate = Evaluator(self.program, np.asarray(nodes, dtype=np.int64), arrays)
         return lambda inputs: evaluate(by_name(inputs))
 
     @functools.cached_property

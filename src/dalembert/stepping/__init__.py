@@ -5,7 +5,7 @@ from .boundary_value import solve_boundary_value
 from .checkpoint import is_store, request_of
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
-from .ensemble import member
+from .ensemble import member, observe_batch
 from .event_run import integrate_events
 from .events import EVENT_PREFIX, Event, Events
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
@@ -44,6 +44,7 @@ __all__ = [
     "member",
     "multipliers",
     "observe",
+    "observe_batch",
     "repeated_steps",
     "request_of",
     "solve_boundary_value",

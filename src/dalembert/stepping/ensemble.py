@@ -9,7 +9,7 @@ import time
 import jax
 import numpy as np
 
-from ..engine import EnsembleRun, Unkeyed, choose_engine
+from ..engine import CudaRun, EnsembleRun, Unkeyed, choose_engine
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, prepare_start
@@ -76,6 +76,15 @@ def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
     return rows
 
 
+def observe_batch(system: AbstractSystem, name: str, t, q, v, p) -> np.ndarray:
+    """One of the observables for every saved state of every member, (members, N, ...)."""
+    members, count = q.shape[:2]
+    t, q, v, p = (np.reshape(part, (members * count, *part.shape[2:])) for part in (t, q, v, p))
+    parameters = np.repeat(parameter_rows(system, members), count, axis=0)
+    found = observe(member(system, 0), name, t, q, v, p, parameters)
+    return found.reshape(members, count, -1)
+
+
 @dataclasses.dataclass
 class EnsembleResult:
     """States (members, saves, n_state), the steps each member took before it failed (-1: none), and statistics."""
@@ -88,7 +97,7 @@ class EnsembleResult:
 
 def integrate_ensemble(
     system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, steps: int, save_every: int, *, project: bool,
-    compensated: bool, members: int,
+    compensated: bool, members: int, engine: str = "auto",
 ) -> EnsembleResult:  # fmt: skip
     """Run all members; those that fail in the vector code are run again alone, with everything the engine has."""
     parameters = parameter_rows(system, members)
@@ -102,12 +111,13 @@ def integrate_ensemble(
     states = _starts(system, first, layout, q, second, name, t0, parameters, project)
     functions = assemble(first, method, layout, None)
     begun = time.perf_counter()
-    runner = _ensemble(functions, compensated, Unkeyed((states, t0, h, parameters)))
+    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states, t0, h, parameters)))
     compiled = time.perf_counter()
     runner.begin(states, parameters)
     pieces, taken, iterations = [states[:, None]], 0, 0
     while taken < steps:
-        todo = min(max(runner.chunk_steps // save_every, 1) * save_every, steps - taken)
+        saves = min(max(runner.chunk_steps // save_every, 1), runner.most_saves())
+        todo = min(saves * save_every, steps - taken)
         saved, spent = runner.run(t0, h, todo, save_every)
         pieces.append(saved)
         iterations += spent
@@ -133,11 +143,13 @@ def integrate_ensemble(
 
 
 @functools.lru_cache(maxsize=32)
-def _ensemble(functions, compensated: bool, start: Unkeyed) -> EnsembleRun:
+def _ensemble(functions, compensated: bool, on_gpu: bool, start: Unkeyed) -> EnsembleRun | CudaRun:
+    states, t0, h, parameters = start.value
     try:
-        states, t0, h, parameters = start.value
-        return EnsembleRun(functions, states, t0, h, parameters, compensated)
+        return (CudaRun if on_gpu else EnsembleRun)(functions, states, t0, h, parameters, compensated)
     except UnsupportedByEngine as reason:
+        if on_gpu:
+            raise InputError(f'this batch cannot run on a GPU: {reason}. Use engine="auto".') from reason
         raise InputError(f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead.") from reason
 
 

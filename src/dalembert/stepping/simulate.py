@@ -120,7 +120,7 @@ def integrate(
             )
         ensemble = integrate_ensemble(
             system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
-            members=members,
+            members=members, engine=engine,
         )  # fmt: skip
         times = np.broadcast_to(t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2])
         return Run(
@@ -175,8 +175,8 @@ def checked(system: AbstractSystem, method: Method, engine: str, precision: str)
         raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
     system = prepared(system)
     check_fit(system, method)
-    if engine not in ("auto", "native", "xla"):
-        raise InputError(f'engine must be "auto", "native" or "xla", got {engine!r}.')
+    if engine not in ("auto", "native", "xla", "cuda"):
+        raise InputError(f'engine must be "auto", "native", "xla" or "cuda", got {engine!r}.')
     if precision not in ("double", "extended"):
         raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
     return system

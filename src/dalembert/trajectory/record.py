@@ -35,6 +35,7 @@ from ..stepping import (
     member,
     multipliers,
     observe,
+    observe_batch,
     status_of_code,
 )
 from .files import dataset_of, read, write
@@ -233,12 +234,12 @@ class Trajectory:
         """v . L_v - L, or H; an `OverdeterminedDAE` has none."""
         if isinstance(self.system, OverdeterminedDAE):
             raise InputError("an OverdeterminedDAE has no energy; define invariants(t, y, z) to watch quantities.")
-        return self._observe("energy")[:, 0]
+        return self._observe("energy")[..., 0]
 
     @functools.cached_property
     def constraint(self):
         """max |g| of the holonomic constraints; zero if there are none."""
-        return self._observe("constraint")[:, 0]
+        return self._observe("constraint")[..., 0]
 
     @functools.cached_property
     def gap(self):
@@ -248,7 +249,7 @@ class Trajectory:
     @functools.cached_property
     def hidden(self):
         """max |g_q v + g_t| of the holonomic and |k| of the nonholonomic constraints."""
-        return self._observe("hidden")[:, 0]
+        return self._observe("hidden")[..., 0]
 
     @functools.cached_property
     def momenta(self) -> dict[str, Any]:
@@ -291,13 +292,13 @@ class Trajectory:
         flat = self._observe("invariants")
         scalar, vector = (
             jax.ShapeDtypeStruct((), jnp.float64),
-            jax.ShapeDtypeStruct(self.q.shape[1:], jnp.float64),
+            jax.ShapeDtypeStruct(self.q.shape[-1:], jnp.float64),
         )
         shapes = jax.eval_shape(self.system.invariants, scalar, vector, vector)
         result, first = {}, 0
         for name in sorted(shapes):  # the order in which JAX flattens a dict
             size = int(np.prod(shapes[name].shape, dtype=int))
-            result[name] = flat[:, first : first + size].reshape((len(flat), *shapes[name].shape))
+            result[name] = flat[..., first : first + size].reshape(flat.shape[:-1] + shapes[name].shape)
             first += size
         return result
 
@@ -307,13 +308,15 @@ class Trajectory:
         return interpolate(self, t)
 
     def _observe(self, name: str):
-        """One of the named observables for all saved states, (N, ...)."""
+        """One of the observables for all saved states, (N, ...), or (members, N, ...)."""
         if name in self._arrays:
-            return self._arrays[name][:, None]
+            return self._arrays[name][..., None]
         system = self._require_system("derived quantities")
         states = (self.t, self.q, self.v, self.p)
         if is_traced(states, system):
             return jax.vmap(functools.partial(OBSERVABLES[name], mechanics_of(system)))(*states)
+        if np.ndim(self.q) == 3 and isinstance(self.q, np.ndarray):  # not out of jax.vmap, where any field may differ
+            return observe_batch(system, name, *states)
         self._check_single_run()
         return observe(system, name, *states)
 
@@ -325,8 +328,6 @@ class Trajectory:
         if self.system is None:
             raise InputError(f"{what} need the system, which a loaded file does not hold; they are not in the file.")
         return self.system
-
-    # -- description -------------------------------------------------------------------------------------------
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -426,8 +427,7 @@ class _Static:
 
 
 def load(path) -> Trajectory:
-    """Read a trajectory written by `Trajectory.save`, or what a run with checkpoints has written up to now. A file is
-    data only: nothing in it is executed."""
+    """Read what `Trajectory.save`, or a run with checkpoints, has written. Files are data: nothing in them is run."""
     if pathlib.Path(path).is_dir():
         stored, info, status = read_store(pathlib.Path(path))
         return Trajectory(stored, None, info, status)

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dalembert.engine.program import Evaluator, Program, Values
+from dalembert.engine.evaluator import Evaluator
+from dalembert.engine.program import Program, Values
 from dalembert.engine.trace import trace, trace_with_jacobian
 
 
@@ -120,3 +121,19 @@ def test_the_same_work_of_two_functions_is_done_once():
     size = len(program)
     assert trace(program, lambda x: jnp.sin(jnp.sum(x * x)), inputs).tolist() == first.tolist()
     assert len(program) == size
+
+
+def test_one_sample_gives_the_bits_of_the_walk():
+    program = Program()
+    x, y = program.input(("x", 0)), program.input(("x", 1))
+    quotient = program.div(program.add(x, y), program.sub(x, y))
+    larger = program.apply("max", program.apply("sin", x), program.apply("pow", y, program.const(1.5)))
+    chosen = program.select(program.apply("lt", x, y), quotient, larger)
+    evaluate = Evaluator(program, np.array([quotient, larger, chosen]))
+    for values in ((0.3, 1.7), (2.0, 0.5), (1.0, 1.0)):  # the last divides by zero
+        inputs = {("x", k): np.array([value]) for k, value in enumerate(values)}
+        first, second, third = (evaluate(inputs) for _ in range(3))
+        many = evaluate({name: np.repeat(value, 3) for name, value in inputs.items()})
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_array_equal(first, third)
+        np.testing.assert_array_equal(first[:, 0], many[:, 0])

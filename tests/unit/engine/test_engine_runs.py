@@ -60,6 +60,18 @@ def test_members_are_what_single_runs_are():
         np.testing.assert_allclose(batch.p[k], alone.p, rtol=0, atol=1e-12)
 
 
+def test_observables_of_an_ensemble_are_those_of_its_members():
+    gravity = np.array([1.0, 5.0, 9.81])
+    run = da.simulate(Pendulum(gravity=gravity), da.Rattle(), [1.0, 0.0], [0.0, 1.0], t=(0.0, 0.2), h=0.01)
+    for name in ("energy", "constraint", "hidden"):
+        together = getattr(run, name)
+        assert together.shape == (3, 21)
+        for k in range(3):
+            np.testing.assert_array_equal(together[k], getattr(run.member(k), name))
+    for name, values in run.invariants.items():
+        np.testing.assert_array_equal(values[1], run.member(1).invariants[name])
+
+
 def test_ensembles_are_repeatable_to_the_last_bit():
     q0, v0 = starts(7)
     one, other = (da.simulate(Pendulum(), da.Rattle(), q0, v0, **SPAN) for _ in range(2))
