@@ -56,7 +56,8 @@ def compare_command(
     chosen = methods_from(model, methods)
     usual = launch_from(model, q0, v0, p0, t0, t_end)
     end = usual.t_end if t_end is not None else min(usual.t_end, t0 + SHORT_END)
-    v_start = usual.v0 if usual.v0 is not None else consistent(model, usual.q0, None, t0, p0=usual.p0).v
+    start = consistent(model, usual.q0, usual.v0, t0, p0=usual.p0)  # refuses values of the wrong size
+    v_start = usual.v0 if usual.v0 is not None else start.v
     coarsest = h if h is not None else (end - t0) / max(1, round((end - t0) / (4 * usual.h)))
     programs = foreign_solvers() if foreign and not model.provides("gap") else ()
     short = launch_from(model, q0, v0, p0, t0, end)

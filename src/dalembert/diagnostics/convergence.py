@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..arguments import choice, count, floats, instance, interval, positive, shown
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, State
@@ -29,6 +30,10 @@ PLATEAU_MARGIN = 10.0
 ASYMPTOTIC_TOLERANCE = 0.1
 #: Runs of at most this many steps are kept whole.
 KEPT_STATES = 10_000
+#: More repetitions than this cannot have been meant.
+MOST_REPEATS = 1000
+#: What can be compared at the end by its name.
+QUANTITIES = ("q", "v", "p", "y", "z", "lam", "psi")
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def _order_of_runs(
 
 
 def _order_of_errors(hs, errors, *, min_points: int = 3, floor: float = ROUNDOFF_LEVEL) -> ObservedOrder:
-    hs, errors = np.asarray(hs, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    hs, errors = floats("hs", hs, finite=True), floats("errors", errors)
+    min_points, floor = count("min_points", min_points, 2), positive("floor", floor)
     if hs.ndim != 1 or hs.shape != errors.shape:
         raise InputError(f"observed_order expects hs and errors of one shape (k,), got {hs.shape} and {errors.shape}.")
     if not np.all(hs > 0) or len(np.unique(hs)) < len(hs):
@@ -167,19 +173,24 @@ def end_errors(
     `repeats` takes the shortest of several wall times, so that compilation does not count.
     """
     named = dict(quantities) if isinstance(quantities, Mapping) else {name: name for name in quantities}
-    t0, t1 = (float(x) for x in t)
+    t0, t1 = interval(t)
+    hs, repeats = floats("hs", hs, finite=True), count("repeats", repeats, 1, MOST_REPEATS)
+    if hs.ndim != 1 or not np.all(hs > 0):
+        raise InputError(f"hs must be positive step sizes of shape (k,), got {shown(hs)}.")
+    for quantity in named.values():
+        if not callable(quantity):
+            choice("quantity", quantity, QUANTITIES)
     if reference is None:
         reference = reference_solution(system, q0, v0, (t0, t1))
     elif callable(reference):
         reference = reference(t1)
-    hs = np.asarray(hs, dtype=np.float64)
     steps = np.maximum(np.round((t1 - t0) / hs), 1).astype(int)
     errors = {name: np.full(len(hs), np.nan) for name in named}
     seconds, iterations = np.full(len(hs), np.nan), np.zeros(len(hs), dtype=int)
     for k, h in enumerate(hs):
         runs = [
             simulate(system, method, q0, v0, t=(t0, t1), h=h, save_every=int(steps[k]), on_failure="return")
-            for _ in range(max(1, repeats))
+            for _ in range(repeats)
         ]
         if not runs[-1].status:
             continue
@@ -202,7 +213,10 @@ def _distance(run: Trajectory, quantity: str | Callable, reference: Any) -> floa
             raise InputError("a quantity given as a function needs its own reference value, not a State.")
         reference = np.asarray(getattr(reference, quantity))
         reference = reference[-1] if reference.ndim > np.ndim(found) else reference
-    return float(np.max(np.abs(np.asarray(found) - np.asarray(reference)), initial=0.0))
+    found, reference = floats("the quantity at the end", found), floats("reference", reference, finite=True)
+    if found.shape != reference.shape:
+        raise InputError(f"the reference must have the shape of the quantity, {found.shape}, got {reference.shape}.")
+    return float(np.max(np.abs(found - reference), initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -230,9 +244,11 @@ def work_precision(
     repeats: int = 2,
 ) -> WorkPrecision:
     """Errors, wall time and Newton iterations of several methods over the same step sizes."""
+    if not isinstance(methods, Mapping | Sequence) or isinstance(methods, str | bytes) or not methods:
+        raise InputError(f"work_precision expects a list or a dict of methods, at least one, got {shown(methods)}.")
+    for method in methods.values() if isinstance(methods, Mapping) else methods:
+        instance("each of methods", method, Method, "a method such as da.Rattle()")
     named = methods if isinstance(methods, Mapping) else {method.name: method for method in methods}
-    if not named:
-        raise InputError("work_precision expects at least one method.")
     if reference is None:
         reference = reference_solution(system, q0, v0, t)
     found = [

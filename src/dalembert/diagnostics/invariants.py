@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import floats
 from ..errors import InputError
 
 #: Blocks over which values are averaged before a line is fitted, so that oscillations do not look like drift.
@@ -37,13 +38,13 @@ def drift(t, values) -> Drift:
     length T, T/2, T/4, T/8, T/16; the range max - min is averaged over the disjoint windows of one length.
     Values that are constant give 0.
     """
-    t, values = np.asarray(t, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    t, values = floats("t", t, finite=True), floats("values", values, finite=True)
     if t.ndim != 1 or t.shape != values.shape:
         raise InputError(f"drift expects t and values of one shape (k,), got {t.shape} and {values.shape}.")
     if len(t) < 4 * BLOCKS:
         raise InputError(f"drift needs at least {4 * BLOCKS} values, got {len(t)}; save more states.")
-    if not np.all(np.isfinite(values)):
-        raise InputError("drift expects finite values.")
+    if not np.all(np.diff(t) >= 0) or t[0] == t[-1]:
+        raise InputError("drift expects times t that never decrease and span more than one moment.")
     deviation = values - values[0]
     times = np.array([np.mean(block) for block in np.array_split(t, BLOCKS)])
     means = np.array([np.mean(block) for block in np.array_split(deviation, BLOCKS)])

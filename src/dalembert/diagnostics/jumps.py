@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import choice, floats
 from ..errors import InputError
 
 INTERPOLATIONS = ("linear", "constant")
@@ -82,8 +83,7 @@ def hausdorff_distance(t_a, x_a, t_b, x_b, norm="max", interpolation_a="linear",
     """
     from .filled_graphs import farthest  # here, as numba takes long to import
 
-    if norm not in NORMS:
-        raise InputError(f"hausdorff_distance expects a norm among {', '.join(NORMS)}, got {norm!r}.")
+    choice("norm", norm, NORMS)
     a = _filled(*_checked("a", t_a, x_a, interpolation_a), interpolation_a)
     b = _filled(*_checked("b", t_b, x_b, interpolation_b), interpolation_b)
     if a.shape[1] != b.shape[1]:
@@ -98,9 +98,7 @@ def _difference(t, x, exact, interpolation: str, exact_interpolation: str, jump_
     """x - exact between all times of both; the Gauss points are needed for a function only."""
     t, x = _checked("x", t, x, interpolation)
     if callable(exact):
-        extra = np.asarray(jump_times, dtype=np.float64).ravel()
-        if not np.all(np.isfinite(extra)):
-            raise InputError("an error norm expects finite jump_times, got NaN or infinity.")
+        extra = floats("jump_times", jump_times, finite=True).ravel()
         grid = np.unique(np.concatenate([t, extra[(extra > t[0]) & (extra < t[-1])]]))
         return _difference_from_function(t, x, interpolation, grid, exact)
     try:
@@ -205,9 +203,8 @@ def _filled(t: np.ndarray, x: np.ndarray, interpolation: str) -> np.ndarray:
 
 
 def _checked(name: str, t, x, interpolation: Any) -> tuple[np.ndarray, np.ndarray]:
-    t, x = np.ascontiguousarray(t, dtype=np.float64), np.ascontiguousarray(x, dtype=np.float64)
-    if interpolation not in INTERPOLATIONS:
-        raise InputError(f"expected an interpolation among {', '.join(INTERPOLATIONS)}, got {interpolation!r}.")
+    t, x = np.ascontiguousarray(floats("t", t)), np.ascontiguousarray(floats(name, x))
+    choice("interpolation", interpolation, INTERPOLATIONS)
     if t.ndim != 1 or len(t) < 2 or x.ndim not in (1, 2) or len(x) != len(t):
         raise InputError(
             f"expected at least two times t of shape (N,) and values {name} of shape (N,) or (N, n), "

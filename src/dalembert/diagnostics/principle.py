@@ -31,11 +31,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ..arguments import floats, number
 from ..errors import InputError, MethodDoesNotFit, StepFailure
 from ..formulation import mechanics_of
 from ..method import Spark, Step
 from ..problem import State, System, prepared
-from ..stepping import check_fit
+from ..stepping import check_fit, layout_of
 
 #: Newton stops when its update no longer shrinks, at the latest after so many iterations.
 MAX_ITERATIONS = 30
@@ -82,8 +83,17 @@ def discrete_principle(
         )
     ready: Any = prepared(system)
     check_fit(ready, method)
-    q0, v0 = (jnp.asarray(np.asarray(part, dtype=np.float64)) for part in (q0, v0))
-    end = q0 + h * v0 if q1 is None else jnp.asarray(np.asarray(q1, dtype=np.float64))
+    h, t0 = number("h", h), number("t0", t0)
+    if h == 0:
+        raise InputError("h must be a number other than 0; a negative one is the step backwards.")
+    given = {"q0": q0, "v0": v0} | ({} if q1 is None else {"q1": q1})
+    vectors = {name: jnp.asarray(floats(name, value, finite=True)) for name, value in given.items()}
+    q0, v0 = vectors["q0"], vectors["v0"]
+    for name, value in vectors.items():
+        if value.ndim != 1 or value.shape != q0.shape:
+            raise InputError(f"{name} must have shape (n,), that of q0, {q0.shape}; got {value.shape}.")
+    layout_of(ready, len(q0))  # refuses functions that do not fit n coordinates
+    end = q0 + h * v0 if q1 is None else vectors["q1"]
     times = jnp.asarray(t0, jnp.float64), jnp.asarray(h, jnp.float64)
     known = np.bool_(q1 is not None)
     x = np.asarray(_guess(ready, method, *times, q0, v0))
@@ -97,8 +107,10 @@ def discrete_principle(
         before = size
     if not size <= 1e-8 * max(1.0, float(np.max(np.abs(x)))):
         raise StepFailure(f"the step from t = {t0:g} with h = {h:g} was not found (Newton did not converge).")
-    found = _principle(ready, method, jnp.asarray(x), *times, q0)
-    return DiscretePrinciple(**{name: np.asarray(part) for name, part in found._asdict().items()})
+    found = _principle(ready, method, jnp.asarray(x), *times, q0)._asdict()
+    if not all(np.all(np.isfinite(part)) for part in found.values()):
+        raise StepFailure(f"the step from t = {t0:g} with h = {h:g} has no finite discrete Lagrangian.")
+    return DiscretePrinciple(**{name: np.asarray(part) for name, part in found.items()})
 
 
 def _step(system, t0, h, q0, p0, v0) -> Step:

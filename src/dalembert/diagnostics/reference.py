@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from ..arguments import floats, interval
 from ..errors import InputError, StepFailure
 from ..formulation import Acceleration, mechanics_of
 from ..problem import AbstractSystem, State, prepared
@@ -59,11 +60,11 @@ def reference_solution(
             f"reference_solution expects a system without contact, got {type(system).__name__} with a gap; "
             "give a reference of your own."
         )
-    t0, t1 = (float(x) for x in t)
+    t0, t1 = interval(t)
     begin = consistent(system, q0, v0, t0, p0=p0)
     acceleration, right_side = reduced_equations(system, len(begin.q))
     y0 = np.concatenate([np.asarray(x) for x in (begin.q, begin.v, begin.p)])
-    wanted = np.array([t1]) if times is None else np.asarray(times, dtype=np.float64)
+    wanted = np.array([t1]) if times is None else floats("times", times, finite=True)
     solution = solve_ivp(right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted)
     if not solution.success:
         raise StepFailure(f"the reference solution of {type(system).__name__} failed: {solution.message}")

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import instance, interval, number, positive
 from ..errors import InputError, StepFailure
 from ..formulation import Mechanics, mechanics_of
 from ..method import Method
@@ -28,10 +29,12 @@ def symplectic_defect(
     of the constraint manifold {g = 0, g_q v + g_t = 0} at the start. The maximum is the spectral norm of T^T
     (DF^T J DF - J) T, with the columns of T an orthonormal basis of the tangent space.
     """
+    instance("method", method, Method, "a method such as da.Rattle()")
+    t0, h = number("t0", t0), positive("h", h)
     start = consistent(system, q0, v0, t0, p0=p0)
     n = start.q.shape[0]
     system = prepared(system)
-    derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), float(t0), float(h))
+    derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), t0, h)
     if int(status) != 0:
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} failed; use a smaller h.")
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
@@ -88,9 +91,10 @@ def reversibility_defect(
     violate the hidden constraint are projected before the way back where the method is symmetric in the positions
     only (SHAKE), which leaves these unchanged; a method that is symmetric in both goes back from where it is.
     """
+    system, (t0, t1) = prepared(system), interval(t)
+    instance("method", method, Method, "a method such as da.Rattle()")
     if system.provides("gap"):
         raise InputError("reversibility_defect expects a smooth system; impacts are not reversible.")
-    t0, t1 = (float(x) for x in t)
     start = consistent(system, q0, v0, t0, p0=p0)
     forward = simulate(system, method, start.q, p0=start.p, t=(t0, t1), h=h)
     way_back = integrate(

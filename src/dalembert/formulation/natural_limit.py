@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..arguments import number
 from ..errors import InputError
 from ..problem import AbstractSystem, OverdeterminedDAE
 from .mechanics import mechanics_of
@@ -68,4 +69,7 @@ def natural_limit(system: AbstractSystem, alpha: float = 0.5) -> NaturalLimit:
     """The system to whose motion `SymplecticEuler(extension="natural", alpha=alpha)` converges."""
     if not isinstance(system, AbstractSystem) or not system.provides("holonomic") or system.provides("nonholonomic"):
         raise InputError("natural_limit expects a system with holonomic constraints, or an OverdeterminedDAE with one.")
-    return NaturalLimit(system, float(alpha))
+    alpha = number("alpha", alpha)
+    if alpha in (0.0, 1.0):
+        raise InputError(f"alpha must be neither 0 nor 1, got {alpha:g}: half of the reaction would have no weight.")
+    return NaturalLimit(system, alpha)

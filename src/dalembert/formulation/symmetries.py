@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import floats, number
 from ..errors import InputError
 from ..problem import AbstractSystem, HamiltonianSystem, System
 from .mechanics import mechanics_of
@@ -42,9 +43,9 @@ def symmetries(system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0) -> 
     """
     if not isinstance(system, System | HamiltonianSystem):
         raise InputError(f"symmetries expects a da.System or da.HamiltonianSystem, got {type(system).__name__}.")
-    q = np.asarray(q, dtype=np.float64)
-    speed = np.asarray(v if v is not None else p if p is not None else np.ones_like(q), dtype=np.float64)
-    if q.ndim != 1 or speed.shape != q.shape:
+    q, t = floats("q", q, finite=True), number("t", t)
+    speed = floats("p or v", v if v is not None else p if p is not None else np.ones_like(q), finite=True)
+    if q.ndim != 1 or not len(q) or speed.shape != q.shape:
         raise InputError(f"symmetries expects q and p of one shape (n,), got {q.shape} and {speed.shape}.")
     if system.provides("force") or system.provides("nonholonomic") or system.provides("gap"):
         return []

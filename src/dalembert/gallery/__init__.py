@@ -74,10 +74,9 @@ SYSTEMS: dict[str, type[Ready]] = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY
 
 def system_named(name: str) -> type[Ready]:
     """The class called `name`."""
-    try:
-        return SYSTEMS[name.lower()]
-    except KeyError:
-        raise InputError(f"unknown system {name!r}; expected one of: {', '.join(sorted(SYSTEMS))}.") from None
+    if not isinstance(name, str) or name.lower() not in SYSTEMS:
+        raise InputError(f"unknown system {name!r}; expected one of: {', '.join(sorted(SYSTEMS))}.")
+    return SYSTEMS[name.lower()]
 
 
 __all__ = [

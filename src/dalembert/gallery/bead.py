@@ -27,6 +27,7 @@ class BeadOnMovingWire(Ready, System):
     gravity: float = 9.81
     mass: float = 1.0
     bars = ((None, 0),)
+    nonzero = ("rate",)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v) - self.mass * self.gravity * q[1]

@@ -102,6 +102,7 @@ class SliderCrank(Ready, System):
     slider_mass: float = 1.0
     gravity: float = 9.81
     bars = "chain"
+    nonzero = ("rod",)
 
     def lagrangian(self, t, q, v):
         sine, cosine = jnp.sin(q), jnp.cos(q)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import dataclasses
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
-from ..problem import AbstractSystem, State
+from ..arguments import count, flag, shown
+from ..errors import InputError
+from ..problem import PLAIN_ATTRIBUTES, AbstractSystem, State, check_parameters
+
+#: Links, beads, boxes: a system of more was hardly meant.
+MOST_PARTS = 100_000
+#: Squares and products of parameters up to here are finite.
+LARGEST_PARAMETER = 1e100
 
 
 class Start(NamedTuple):
@@ -21,6 +31,26 @@ class Start(NamedTuple):
 
 class Ready(AbstractSystem):
     """A system that can be run as it is: `simulate(system, method, *system.start()[:2], ...)`."""
+
+    #: Parameters by which the starting values are divided.
+    nonzero: ClassVar[tuple[str, ...]] = ()
+
+    def __check_init__(self) -> None:
+        check_parameters(self)
+        for field in dataclasses.fields(self):
+            value, name = getattr(self, field.name), f"parameter {field.name} of {type(self).__name__}"
+            if field.type in (int, "int"):
+                count(name, value, 1, MOST_PARTS)
+            elif field.type in (bool, "bool"):
+                flag(name, value)
+            elif isinstance(value, Tracer) or field.name in PLAIN_ATTRIBUTES:
+                continue
+            elif np.ndim(value) > 1:
+                raise InputError(f"{name} must be a number, or one for each member of a batch, got {shown(value)}.")
+            elif np.any(np.abs(value) > LARGEST_PARAMETER):
+                raise InputError(f"{name} must be at most {LARGEST_PARAMETER:g} in size, got {shown(value)}.")
+            elif field.name in self.nonzero and np.any(np.equal(value, 0)):
+                raise InputError(f"{name} must not be 0: {type(self).__name__} has no start then.")
 
     def start(self) -> Start:
         """Default starting values, consistent with the constraints for all parameters in the stated range."""

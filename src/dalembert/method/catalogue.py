@@ -106,7 +106,6 @@ METHODS: dict[str, Entry] = CATALOGUE | CONTACT_CATALOGUE | FAMILY_CATALOGUE
 
 def method_named(name: str) -> Method:
     """The method called `name`."""
-    try:
-        return METHODS[name.lower()].method
-    except KeyError:
-        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(METHODS))}.") from None
+    if not isinstance(name, str) or name.lower() not in METHODS:
+        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(METHODS))}.")
+    return METHODS[name.lower()].method

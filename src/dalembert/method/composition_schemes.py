@@ -136,6 +136,6 @@ SCHEMES: dict[str, Scheme] = {
 
 def scheme_named(name: str) -> Scheme:
     """The scheme called `name`."""
-    if name not in SCHEMES:
+    if not isinstance(name, str) or name not in SCHEMES:
         raise InputError(f"unknown composition scheme {name!r}; expected one of: {', '.join(SCHEMES)}.")
     return SCHEMES[name]

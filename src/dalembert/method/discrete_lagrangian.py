@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from ..arguments import count, flag, shown, takes
 from ..errors import InputError
 from .base import Claims, Method, Step
 
@@ -146,16 +146,11 @@ def discrete_lagrangian(
         symmetric: whether L_d(t, h, q0, q1) = -L_d(t + h, -h, q1, q0).
         force: f_d(system, t, h, q0, q1) -> (f-, f+), the virtual work of the forces; default: the trapezoidal rule.
     """
-    if not callable(function):
+    if not takes(function, 5):
+        raise InputError(f"discrete_lagrangian expects a function L_d(system, t, h, q0, q1), got {shown(function)}.")
+    if force is not None and not takes(force, 5):
         raise InputError(
-            f"discrete_lagrangian expects a function L_d(system, t, h, q0, q1), got {type(function).__name__}."
+            f"discrete_lagrangian expects force=f_d(system, t, h, q0, q1) -> (f-, f+), got {shown(force)}."
         )
-    if force is not None and not callable(force):
-        raise InputError(
-            f"discrete_lagrangian expects force=f_d(system, t, h, q0, q1) -> (f-, f+), got {type(force).__name__}."
-        )
-    if not isinstance(order, int | np.integer) or isinstance(order, bool) or order < 1:
-        raise InputError(f"discrete_lagrangian: order must be a positive integer, got {order!r}.")
-    if not isinstance(symmetric, bool):
-        raise InputError(f"discrete_lagrangian: symmetric must be True or False, got {symmetric!r}.")
-    return DiscreteLagrangian(function, int(order), symmetric, force)
+    order, symmetric = count("discrete_lagrangian: order", order), flag("discrete_lagrangian: symmetric", symmetric)
+    return DiscreteLagrangian(function, order, symmetric, force)

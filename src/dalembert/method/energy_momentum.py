@@ -26,6 +26,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..arguments import flag
 from ..errors import InputError
 from ..formulation import DISCRETE_DERIVATIVES, quotient, through
 from ..problem import HamiltonianSystem
@@ -63,7 +64,9 @@ class EnergyMomentum(Method):
     handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
 
     def __check_init__(self) -> None:
-        if self.gradient not in GRADIENTS:
+        flag("EnergyMomentum: velocity_level", self.velocity_level)
+        flag("EnergyMomentum: dissipative", self.dissipative)
+        if not isinstance(self.gradient, str) or self.gradient not in GRADIENTS:
             raise InputError(
                 f"EnergyMomentum: gradient must be one of {', '.join(map(repr, GRADIENTS))}, got {self.gradient!r}."
             )

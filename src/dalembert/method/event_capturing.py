@@ -32,6 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ..arguments import positive
 from ..errors import InputError
 from ..formulation import Mechanics
 from .base import Claims, Method, Step
@@ -81,9 +82,7 @@ class EventCapturing(Method):
                 "smooth of EventCapturing must be da.radau_iia(s), da.lobatto_iiia(s) or da.half_explicit(p), "
                 f"got {smooth!r}."
             )
-        number = isinstance(constant, int | float | np.number) and not isinstance(constant, bool)
-        if not number or not 0 < constant < np.inf:
-            raise InputError(f"constant of EventCapturing must be a positive number, got {constant!r}.")
+        constant = positive("constant of EventCapturing", constant)
         self.smooth_part, self.constant = smooth, float(constant)
 
     def __repr__(self) -> str:

@@ -33,10 +33,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import flag, shown
 from ..errors import InputError
 from .base import Claims, Method, Step
 from .polynomials import lagrange_basis
-from .tableau import RULES, basis_slopes, basis_values, exact_nodes, quadrature
+from .tableau import MOST_NODES, RULES, basis_slopes, basis_values, exact_nodes, quadrature
 
 if TYPE_CHECKING:
     from .galerkin_lagrangian import GalerkinLagrangian
@@ -170,7 +171,7 @@ class Galerkin(Method):
         default = degree if quadrature == "gauss" else degree + 1
         self.nodes = _count("nodes", default if nodes is None else nodes, 1 if quadrature == "gauss" else 2)
         self.quadrature, self.constraint_quadrature = quadrature, constraint_quadrature
-        self.project = bool(project)
+        self.project = flag("Galerkin: project", project)
         if self.nodes < self.degree:
             raise InputError(
                 f"Galerkin: nodes r = {self.nodes} < degree s = {self.degree}: the quadrature cannot tell apart all "
@@ -364,11 +365,13 @@ class Galerkin(Method):
 
 
 def _check_choice(name: str, value, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"Galerkin: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 def _count(name: str, value, lowest: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-        raise InputError(f"Galerkin: {name} must be an integer >= {lowest}, got {value!r}.")
+        raise InputError(f"Galerkin: {name} must be an integer >= {lowest}, got {shown(value)}.")
+    if value > MOST_NODES:
+        raise InputError(f"Galerkin: {name} must be at most {MOST_NODES}, got {shown(value)}.")
     return int(value)

@@ -19,7 +19,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
+from ..arguments import instance, number
 from ..errors import InputError
 from ..formulation import Mechanics, mechanics_of
 from ..problem import AbstractSystem, System, prepared
@@ -51,6 +53,7 @@ class GalerkinLagrangian(eqx.Module):
     method: Galerkin = eqx.field(static=True)
 
     def __init__(self, method: Galerkin, system: AbstractSystem, h, t=0.0) -> None:
+        instance("method", method, Galerkin, "a da.Galerkin method")
         system = prepared(system)
         if not isinstance(system, System):
             raise InputError(
@@ -63,6 +66,9 @@ class GalerkinLagrangian(eqx.Module):
                 "which do not follow from a variational principle. Use a da.Spark method for them."
             )
         self.mechanics, self.method = mechanics_of(system), method
+        # tracers may stand for both: the functions below can be differentiated
+        t = t if isinstance(t, Tracer) else number("t", t)
+        h = h if isinstance(h, Tracer) else number("h", h)
         self.t, self.h = jnp.asarray(t, jnp.float64), jnp.asarray(h, jnp.float64)
 
     # -- the functions -----------------------------------------------------------------------------------------

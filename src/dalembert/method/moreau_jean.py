@@ -27,6 +27,7 @@ Schatzman-Paoli, from q_-1 = q0 - h v0 and q0, v1 = (q1 - q0) / h::
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -34,6 +35,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import flag, number
 from ..errors import InputError
 from .base import Claims, Method, Step
 from .contact_laws import ROUNDOFF, ContactLaw, NewtonCoulomb
@@ -68,11 +70,17 @@ class MoreauJean(Method):
         compliance: of contacts in Newton's Jacobian, not in the equations; 0 where derivatives are wanted.
     """
 
-    theta: float = eqx.field(static=True, default=0.5)
-    gamma: float = eqx.field(static=True, default=0.5)
+    theta: float = eqx.field(
+        static=True, default=0.5, converter=partial(number, "theta of MoreauJean", least=0, most=1)
+    )
+    gamma: float = eqx.field(
+        static=True, default=0.5, converter=partial(number, "gamma of MoreauJean", least=0, most=1)
+    )
     position_correction: bool = eqx.field(static=True, default=False)
     law: ContactLaw = eqx.field(default=NewtonCoulomb())
-    compliance: float = eqx.field(static=True, default=COMPLIANCE, repr=False)
+    compliance: float = eqx.field(
+        static=True, default=COMPLIANCE, repr=False, converter=partial(number, "compliance of MoreauJean", least=0)
+    )
 
     handles: ClassVar[frozenset[str]] = frozenset(
         {"holonomic", "nonholonomic", "force", "gap", "tangent", "invariants"}
@@ -80,10 +88,7 @@ class MoreauJean(Method):
     claims: ClassVar[Claims] = Claims(order=1, constraints=("position", "velocity"))  # pyright: ignore
 
     def __check_init__(self) -> None:
-        for name in ("theta", "gamma"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-                raise InputError(f"{name} of MoreauJean must be a number between 0 and 1, got {value!r}.")
+        flag("position_correction of MoreauJean", self.position_correction)
         if not isinstance(self.law, ContactLaw):
             raise InputError(f"law must be a contact law such as da.NewtonCoulomb(), got {self.law!r}.")
 
@@ -227,7 +232,9 @@ class SchatzmanPaoli(Method):
     def guess(self, step: Step) -> SchatzmanPaoliUnknowns:
         start = step.start
         contacts = step.mechanics.contact.count(step.t, start.q)
-        return SchatzmanPaoliUnknowns(start.v, start.p, jnp.reshape(start.impulse, (contacts, -1))[:, :1])
+        return SchatzmanPaoliUnknowns(
+            start.v, start.p, jnp.reshape(start.impulse, (contacts, -1 if contacts else 1))[:, :1]
+        )
 
     def residual(self, x: SchatzmanPaoliUnknowns, step: Step) -> dict[str, jax.Array]:
         m, h, t0, t1, (q0, p0, v0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start

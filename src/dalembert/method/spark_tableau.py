@@ -21,6 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from ..arguments import shown
 from ..errors import InputError
 from .tableau import DIGITS, basis_integrals, exact_nodes, quadrature, runge_kutta_matrix, symplectic_partner
 
@@ -95,7 +96,7 @@ class SparkTableau:
         def fill(key, value) -> np.ndarray:
             try:
                 wrapped = value if isinstance(value, Coefficients) else Coefficients(value)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(f"{key} of a SPARK tableau must be an array of numbers, got {value!r}.") from error
             if not np.all(np.isfinite(wrapped.array)):
                 raise InputError(f"{key} of a SPARK tableau must be finite, got {wrapped}.")
@@ -122,6 +123,10 @@ class SparkTableau:
         if self.holonomic is None:
             distinct = np.all(b != 0) and len(set(c.tolist())) == s
             object.__setattr__(self, "holonomic", lobatto_nodes_part(b, c) if distinct else no_holonomic_part(s))
+        elif not isinstance(self.holonomic, HolonomicPart):
+            raise InputError(
+                f"holonomic of a SPARK tableau must be a HolonomicPart or None, got {shown(self.holonomic)}."
+            )
         self._check_solvable()
 
     def _check_shapes(self, expected: dict) -> None:
@@ -285,7 +290,7 @@ def lobatto_tableau(s: int, families: str) -> SparkTableau:
 
 def euler_tableau(kind: str) -> SparkTableau:
     """The symplectic Euler methods: "I" with forces and reactions at the start, "II" at the end of the step."""
-    if kind not in ("I", "II"):
+    if not isinstance(kind, str) or kind not in ("I", "II"):
         raise InputError(f'expected euler_spark("I") or euler_spark("II"), got {kind!r}.')
     at_end = float(kind == "II")
     return SparkTableau(

@@ -42,13 +42,14 @@ from __future__ import annotations
 
 import abc
 import warnings
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from ..arguments import choice, flag, number
 from ..errors import InconsistentMethodWarning, InputError
 from .base import Claims, Method, Step
 from .contact_laws import ROUNDOFF
@@ -172,13 +173,11 @@ class SymplecticEuler(_Euler):
 
     extension: str = eqx.field(static=True, default="true")
     conjugate: bool = eqx.field(static=True, default=False)
-    alpha: float = eqx.field(static=True, default=0.5)
+    alpha: float = eqx.field(static=True, default=0.5, converter=partial(number, "SymplecticEuler: alpha"))
 
     def __check_init__(self) -> None:
-        if self.extension not in ("true", "natural"):
-            raise InputError(f'SymplecticEuler: extension must be "true" or "natural", got {self.extension!r}.')
-        if not isinstance(self.alpha, int | float | np.floating) or not np.isfinite(self.alpha):
-            raise InputError(f"SymplecticEuler: alpha must be a number, got {self.alpha!r}.")
+        choice("SymplecticEuler: extension", self.extension, ("true", "natural"))
+        flag("SymplecticEuler: conjugate", self.conjugate)
         if self.alpha == 0 or (self.alpha == 1 and self.extension == "natural"):
             allowed = "not 0" if self.extension == "true" else "neither 0 nor 1"
             raise InputError(

@@ -18,12 +18,15 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 
+from ..arguments import shown
 from ..errors import InputError
 
 DIGITS = 40
 RULES = ("gauss", "lobatto", "radau")
 #: The fewest nodes of each rule.
 FEWEST = {"gauss": 1, "lobatto": 2, "radau": 1}
+#: Beyond this the digits above do not suffice, and no step is solved in double precision.
+MOST_NODES = 20
 
 
 class Quadrature(NamedTuple):
@@ -65,8 +68,10 @@ def exact_nodes(rule: str, count: int) -> tuple:
 
 def _checked_rule(rule: str, count: int) -> tuple[tuple, tuple]:
     """Refused here and not behind the cache, to which 2.0 and True look like numbers of nodes."""
-    if rule not in RULES:
+    if not isinstance(rule, str) or rule not in RULES:
         raise InputError(f"unknown quadrature {rule!r}; expected one of: {', '.join(RULES)}.")
+    if isinstance(count, int) and count > MOST_NODES:
+        raise InputError(f"the {rule} quadrature is computed for at most {MOST_NODES} nodes, got {shown(count)}.")
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < FEWEST[rule]:
         raise InputError(f"the {rule} quadrature needs at least {FEWEST[rule]} nodes, got {count!r}.")
     return _exact_rule(rule, int(count))

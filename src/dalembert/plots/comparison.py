@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import floats, named_values, shown
+from ..diagnostics import Curve
+from ..errors import InputError
 from .series import draw_residuals
-from .style import FIGURE_TYPES, GREY, PALETTE, checked_target, new_figure, save_figure, style
+from .style import GREY, PALETTE, check_figure, new_figure, save_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +21,9 @@ MARKERS = "os^DvpX"
 
 def plot_work_precision(curves: Sequence[Any], path=None) -> Figure:
     """Wall time against the error at the end, a curve for each `diagnostics.Curve`; programs of others dashed."""
-    _check(path)
+    check_figure(path)
+    if not isinstance(curves, Sequence) or not all(isinstance(curve, Curve) for curve in curves):
+        raise InputError(f"curves must be a list of curves, as diagnostics.compare returns them, got {shown(curves)}.")
     with style():
         figure = new_figure(8.6, 5.0, path)
         axes = figure.add_subplot()
@@ -40,12 +45,12 @@ def plot_work_precision(curves: Sequence[Any], path=None) -> Figure:
 
 def plot_energy_errors(t, errors: Mapping[str, Any], path=None) -> Figure:
     """|E(t) - E(0)| of several runs over the same times, on a logarithmic axis."""
-    _check(path)
+    check_figure(path)
+    t, errors = _times_and_errors(t, errors)
     with style():
         figure = new_figure(9.4, 5.0, path)
         axes = figure.add_subplot()
-        t = np.asarray(t)
-        draw_residuals(axes, t, dict(errors))
+        draw_residuals(axes, t, errors)
         axes.set_xlim(t[0], t[-1])
         axes.set_xlabel("$t$")
         axes.set_ylabel(r"$|E(t) - E(0)|$")
@@ -54,6 +59,9 @@ def plot_energy_errors(t, errors: Mapping[str, Any], path=None) -> Figure:
     return figure
 
 
-def _check(path) -> None:
-    if path is not None:
-        checked_target(path, FIGURE_TYPES, "a figure")
+def _times_and_errors(t, errors: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Both as arrays, one error for each time."""
+    t = floats("t", t, finite=True)
+    if t.ndim != 1 or not len(t):
+        raise InputError(f"t must have shape (N,) with N >= 1, got {t.shape}.")
+    return t, named_values("errors", errors, t.shape)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arguments import count, floats, named_values, number, shown
 from ..errors import InputError
 from ..trajectory import check_single
 from .geometry import Geometry, geometry_of
@@ -26,7 +27,7 @@ from .series import (
     family_colors,
     legend_above,
 )
-from .style import FIGURE_TYPES, GREY, PALETTE, checked_target, new_figure, save_figure, style
+from .style import GREY, PALETTE, check_figure, new_figure, save_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,8 @@ def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
 
     Coordinates that are not points, and points on a line along an axis, are drawn over time.
     """
-    geometry = moving_geometry(run, dimension) if np.ndim(run.q) == 2 else None
+    check_single(run, "plot")
+    geometry = moving_geometry(run, dimension)
     size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
     return _figure(run, path, *size, lambda figure: draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
 
@@ -68,7 +70,8 @@ def plot_energy(run, path=None) -> Figure:
 
 def plot_constraints(run, path=None) -> Figure:
     """The residuals of the constraints at position and velocity level over time, on a logarithmic axis."""
-    if np.ndim(run.q) == 2 and np.shape(run.lam)[-1] == 0:
+    check_single(run, "plot")
+    if np.shape(run.lam)[-1] == 0:
         raise InputError("this run has no holonomic constraints to plot.")
     return _figure(run, path, 6.4, 3.8, lambda figure: draw_constraints(figure.add_subplot(), run))
 
@@ -90,14 +93,19 @@ def plot_convergence(
         order: the order that is claimed.
         labels: of the two axes.
     """
-    _check_target(path)
-    h = np.asarray(h, dtype=float)
+    check_figure(path)
+    h = floats("h", h, finite=True)
+    if h.ndim != 1 or not len(h) or not np.all(h > 0):
+        raise InputError(f"h must be positive step sizes of shape (k,), got {shown(h)}.")
+    errors = named_values("errors", errors, h.shape)
+    order = None if order is None else number("order", order, 0.0, 100.0)
+    if not isinstance(labels, tuple | list) or len(labels) != 2 or not all(isinstance(text, str) for text in labels):
+        raise InputError(f"labels must be two texts, for the axes of h and of the errors, got {shown(labels)}.")
     with style():
         figure = new_figure(6.0, 4.6, path)
         axes = figure.add_subplot()
         largest = 0.0
         for k, (label, values) in enumerate(errors.items()):
-            values = np.asarray(values, dtype=float)
             good = np.isfinite(values) & (values > 0)
             largest = max(largest, float(np.max(values[good], initial=0.0)))
             axes.plot(h[good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label)
@@ -105,8 +113,8 @@ def plot_convergence(
         axes.set_yscale("log")
         if order is not None and largest > 0:
             axes.plot(h, 2.5 * largest * (h / h.max()) ** order, "--", color=GREY, label=f"order {order:g}")
-        shown = h if len(h) <= 6 else h[:: (len(h) + 5) // 6]
-        axes.set_xticks(shown, [f"{value:.3g}" for value in shown])
+        ticks = h if len(h) <= 6 else h[:: (len(h) + 5) // 6]
+        axes.set_xticks(ticks, [f"{value:.3g}" for value in ticks])
         axes.set_xticks([], minor=True)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
@@ -122,14 +130,9 @@ def plot_convergence(
 # -- drawing -------------------------------------------------------------------------------------------------
 
 
-def _check_target(path) -> None:
-    if path is not None:
-        checked_target(path, FIGURE_TYPES, "a figure")  # before the work, not after it
-
-
 def _figure(run, path, width: float, height: float, draw) -> Figure:
     check_single(run, "plot")
-    _check_target(path)
+    check_figure(path)
     with style():
         figure = new_figure(width, height, path)
         draw(figure)
@@ -223,10 +226,11 @@ def _few_ticks(count: int = 4):
 
 def _draw_phase(axes, run, coordinates: Sequence[int] | None) -> None:
     n = run.q.shape[1]
-    chosen = list(range(min(3, n))) if coordinates is None else [int(k) for k in coordinates]
-    for k in chosen:
-        if not 0 <= k < n:
-            raise InputError(f"coordinates must lie between 0 and {n - 1}, got {k}.")
+    if coordinates is None:
+        coordinates = range(min(3, n))
+    if not isinstance(coordinates, Sequence | np.ndarray) or not len(coordinates):
+        raise InputError(f"coordinates must be numbers of coordinates such as [0, 1], got {shown(coordinates)}.")
+    chosen = [count("each of coordinates", k, 0, n - 1) for k in coordinates]
     q, p = np.asarray(run.q), np.asarray(run.p)
     stride = max(1, len(q) // PATH_STATES)
     for k, color in zip(chosen, family_colors(len(chosen)), strict=True):

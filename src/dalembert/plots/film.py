@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
+from ..arguments import count, number, positive
 from ..errors import InputError
 from ..trajectory import check_single
 from .figures import frame_axes
@@ -26,6 +27,8 @@ FILM_TYPES = (".gif", ".mp4")
 SHORTEST, LONGEST = 2.0, 12.0
 #: Browsers play a gif with less than 20 ms a frame slower, not faster.
 MOST_GIF_FRAMES = 50
+#: Frames of a whole film: more are hours of work, and were hardly meant.
+MOST_FRAMES = 100_000
 TRAIL_PIECES = 60
 
 
@@ -79,15 +82,16 @@ def animate(
 
 
 def _check_numbers(fps, seconds, trail, pixels, target: pathlib.Path) -> None:
-    for name, value in (("fps", fps), ("seconds", seconds), ("pixels", pixels)):
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} must be a positive number, got {value!r}.")
-    if trail is not None and not (np.isfinite(trail) and trail >= 0):
-        raise InputError(f"trail must be zero or a positive number, got {trail!r}.")
+    positive("fps", fps)
+    if seconds is not None:
+        positive("seconds", seconds)
+    if trail is not None:
+        number("trail", trail, 0.0)
     if target.suffix.lower() == ".gif" and fps > MOST_GIF_FRAMES:
         raise InputError(f"a gif holds at most {MOST_GIF_FRAMES} frames a second, got fps={fps!r}.")
-    if not 64 <= pixels <= 4096:
-        raise InputError(f"pixels must lie between 64 and 4096, got {pixels!r}.")
+    count("pixels", pixels, 64, 4096)
+    if seconds is not None and seconds * fps > MOST_FRAMES:
+        raise InputError(f"a film has at most {MOST_FRAMES} frames, got seconds={seconds!r} at fps={fps!r}.")
 
 
 def _ffmpeg(target: pathlib.Path) -> str | None:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import count
 from ..errors import InputError
 
 #: A bar from None starts at the origin.
@@ -60,8 +61,8 @@ def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None
 
     Pairs are preferred where n is divisible by both; `dimension` decides otherwise.
     """
-    if dimension not in (None, 2, 3):
-        raise InputError(f"dimension must be 2 or 3, got {dimension!r}.")
+    if dimension is not None:
+        dimension = count("dimension", dimension, 2, 3)
     system, n = run.system, run.q.shape[1]
     t, q = np.asarray(run.t), np.asarray(run.q)
     drawn = system if system is not None and system.provides("points") else None
@@ -97,7 +98,7 @@ def _checked_bars(bars, count: int) -> Bars:
         return tuple((k - 1 if k else None, k) for k in range(count))
     try:
         pairs: Bars = tuple((a if a is None else int(a), b if b is None else int(b)) for a, b in bars)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f'bars must be pairs of point numbers or "chain", got {bars!r}.') from error
     for end in (end for pair in pairs for end in pair):
         if end is not None and not 0 <= end < count:

@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import path as checked_path
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def save_figure(figure: Figure, path) -> None:
 
 def checked_target(path, types: tuple[str, ...], what: str) -> pathlib.Path:
     """The path, if something of one of these types can be written there."""
-    target = pathlib.Path(path)
+    target = checked_path(path, f"cannot save {what} to")
     if target.suffix.lower() not in types:
         found = f"{target.suffix!r}" if target.suffix else "no ending"
         raise InputError(f"cannot save {what} to {target}: expected a name ending in {', '.join(types)}, got {found}.")
@@ -91,6 +92,12 @@ def checked_target(path, types: tuple[str, ...], what: str) -> pathlib.Path:
     if target.is_dir():
         raise InputError(f"cannot save {what} to {target}: it is a folder.")
     return target
+
+
+def check_figure(path) -> None:
+    """Refuse a path to which no figure can be written: before the work, not after it."""
+    if path is not None:
+        checked_target(path, FIGURE_TYPES, "a figure")
 
 
 def write_atomically(target: pathlib.Path, write: Callable[[pathlib.Path], Any]) -> pathlib.Path:

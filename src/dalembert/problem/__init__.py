@@ -4,9 +4,11 @@ from .contact import check_contact_data, contact_data
 from .overdetermined import DifferentialAlgebraicInequality, OverdeterminedDAE
 from .state import State
 from .system import (
+    PLAIN_ATTRIBUTES,
     AbstractSystem,
     HamiltonianSystem,
     System,
+    check_parameters,
     parameter_record,
     prepared,
     split_parameters,
@@ -14,6 +16,7 @@ from .system import (
 )
 
 __all__ = [
+    "PLAIN_ATTRIBUTES",
     "AbstractSystem",
     "DifferentialAlgebraicInequality",
     "HamiltonianSystem",
@@ -21,6 +24,7 @@ __all__ = [
     "State",
     "System",
     "check_contact_data",
+    "check_parameters",
     "contact_data",
     "parameter_record",
     "prepared",

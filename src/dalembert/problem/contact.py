@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..arguments import floats, shown
 from ..errors import InputError
 from .system import AbstractSystem
 
@@ -33,9 +34,11 @@ def check_contact_data(system: AbstractSystem, contacts: int) -> None:
         if isinstance(value, Tracer):
             continue
         try:
-            numbers = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} of {label} must be a number or one number a contact, got {value!r}.") from error
+            numbers = floats(name, value)
+        except InputError as error:
+            raise InputError(
+                f"{name} of {label} must be a number or one number a contact, got {shown(value)}."
+            ) from error
         if numbers.shape not in ((), (contacts,)):
             raise InputError(
                 f"{name} of {label} must be a number or an array of shape ({contacts},), one for each contact; "

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..arguments import real, shown
 from ..errors import InputError, ModelError
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
@@ -238,18 +239,28 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     for base, needed, arguments in REQUIRED:
         if isinstance(system, base) and getattr(type(system), needed) is getattr(base, needed):
             raise ModelError(f"{type(system).__name__} defines no {needed}({arguments}).")
-    changes = {}
-    for field in dataclasses.fields(system):
-        value = getattr(system, field.name)
-        if field.type not in (float, "float"):
-            continue
-        if isinstance(value, str | bytes | bool | None):
-            raise InputError(f"parameter {field.name} of {type(system).__name__} must be a number, got {value!r}.")
-        if isinstance(value, int):
-            changes[field.name] = float(value)
+    check_parameters(system)
+    changes = {
+        field.name: float(getattr(system, field.name))
+        for field in dataclasses.fields(system)
+        if field.type in (float, "float") and isinstance(getattr(system, field.name), int | np.integer)
+    }
     if changes:
         system = dataclasses.replace(system, **changes)
     return jax.tree_util.tree_map_with_path(_checked_leaf, system)
+
+
+def check_parameters(system: AbstractSystem) -> None:
+    """Refuse a field declared as `float` that is neither a number nor an array of them: one value for each member of a
+    batch, or for each contact."""
+    for field in dataclasses.fields(system):
+        value = getattr(system, field.name)
+        # those of contacts have a check of their own
+        if field.type not in (float, "float") or field.name in PLAIN_ATTRIBUTES or isinstance(value, Tracer):
+            continue
+        is_array = isinstance(value, np.ndarray | jax.Array) and value.ndim and value.dtype.kind in "fiu"
+        if real(value) is None and not is_array:
+            raise InputError(f"parameter {field.name} of {type(system).__name__} must be a number, got {shown(value)}.")
 
 
 #: What a class must define: (base, function, its arguments).

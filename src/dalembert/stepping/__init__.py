@@ -9,6 +9,7 @@ from .ensemble import member, observe_batch
 from .event_run import integrate_events
 from .events import EVENT_PREFIX, Event, Events
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
+from .model_check import layout_of
 from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
 from .store import Store, StoredStates
@@ -41,6 +42,7 @@ __all__ = [
     "is_sequence",
     "is_store",
     "is_traced",
+    "layout_of",
     "member",
     "multipliers",
     "observe",

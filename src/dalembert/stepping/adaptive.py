@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import flag, floats, interval, positive
 from ..engine import NOT_CONVERGED, OK, choose_engine
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Method, MoreauJean, SchatzmanPaoli
@@ -24,7 +25,7 @@ from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
-from .simulate import ProgressBar, Run, Status, _interval, check_start, checked
+from .simulate import ProgressBar, Run, Status, check_room, check_start, checked
 from .step import assemble
 
 #: h changes by these factors at most.
@@ -54,17 +55,15 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         for name in ("h0", "h_max"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-                raise InputError(f"{name} of Adaptive must be a positive number, got {value!r}.")
+            object.__setattr__(self, name, positive(f"{name} of Adaptive", getattr(self, name)))
         for name in ("atol", "rtol"):
-            try:
-                values = np.asarray(getattr(self, name), dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputError(f"{name} of Adaptive must be numbers, got {getattr(self, name)!r}.") from error
-            if not (np.all(np.isfinite(values)) and np.all(values >= 0)):
+            values = floats(f"{name} of Adaptive", getattr(self, name))
+            if values.ndim > 1 or not values.size or not (np.all(np.isfinite(values)) and np.all(values >= 0)):
                 raise InputError(f"{name} of Adaptive must be at least 0, got {getattr(self, name)!r}.")
             object.__setattr__(self, name, tuple(values.tolist()) if values.ndim else float(values))
+        flag("event_aware of Adaptive", self.event_aware)
+        if np.ndim(self.atol) and np.ndim(self.rtol) and np.shape(self.atol) != np.shape(self.rtol):
+            raise InputError(f"atol and rtol of Adaptive must have one length, got {self.atol!r} and {self.rtol!r}.")
         if not np.all(np.asarray(self.atol) + np.asarray(self.rtol) > 0):
             raise InputError("atol and rtol of Adaptive must not both be 0.")
         if self.h0 > self.h_max:
@@ -106,12 +105,13 @@ def integrate_adaptive(
             f"da.Adaptive is for da.MoreauJean() and da.SchatzmanPaoli(), not {type(method).__name__}: "
             "structure is kept with one step size. Give a number h."
         )
-    t0, t1 = _interval(t)
-    if save_every != 1:
+    t0, t1 = interval(t)
+    if not isinstance(save_every, int) or save_every != 1:
         raise InputError(f"with da.Adaptive every accepted state is saved; save_every must be 1, got {save_every!r}.")
     if is_traced(system, q0, v0, p0) or batch_size(system, q0, v0, p0) is not None:
         raise InputError("da.Adaptive is for a single run with numbers; in a batch and under jit give one number h.")
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    check_room((t1 - t0) / h.h_max, start.layout.n_state)
     check_start(system, method, t0, start)
     parameters = np.asarray(flat_parameters(system))
     state = np.concatenate([np.ravel(part) for part in start.state])

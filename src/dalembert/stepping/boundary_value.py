@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse.linalg as sparse_linalg
 from scipy.interpolate import CubicHermiteSpline
 
+from ..arguments import count, interval
 from ..engine import OK
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, StepFailure
 from ..method import Method
@@ -29,7 +30,7 @@ from .boundary_equations import BoundaryEquations
 from .boundary_guess import given_path, path_between, states_along
 from .consistent import START_TOLERANCE, _check_freedom, _vector, is_traced, prepare_start
 from .model_check import constraint_jacobian, independent_rows, layout_of
-from .simulate import Run, Status, _interval, _steps
+from .simulate import Run, Status, _steps, check_room
 from .step import check_fit
 
 #: An update below this is the last but one: what follows lies in the roundoff.
@@ -67,16 +68,16 @@ def solve_boundary_value(
         raise InputError(f"expected a method such as da.Galerkin(2), got {type(method).__name__}.")
     if is_traced(system, q_start, q_end):
         raise InputError("boundary_value works with numbers; call it outside jit, vmap and grad.")
-    if not isinstance(max_iterations, int | np.integer) or max_iterations < 1:
-        raise InputError(f"max_iterations must be a positive integer, got {max_iterations!r}.")
+    max_iterations = count("max_iterations", max_iterations)
     system = prepared(system)
     check_fit(system, method)
-    t0, t1 = _interval(t)
+    t0, t1 = interval(t)
     steps, h = _steps(t0, t1, h)
     start, end = np.asarray(_vector("q_start", q_start)), np.asarray(_vector("q_end", q_end))
     if start.shape != end.shape:
         raise InputError(f"q_end must have the shape of q_start, {start.shape}, got {end.shape}.")
     layout = layout_of(system, len(start))
+    check_room(steps + 1, layout.n_state)
     if layout.k:
         raise MethodDoesNotFit(
             f"boundary_value treats holonomic constraints; {type(system).__name__} has {layout.k} nonholonomic ones, "
@@ -88,10 +89,10 @@ def solve_boundary_value(
     times = t0 + h * np.arange(steps + 1)
     path = path_between(system, layout, times, start, end) if guess is None else given_path(guess, steps, layout.n)
 
-    def solve(count: int, path: np.ndarray) -> tuple[BoundaryEquations, _Solved]:
-        equations = BoundaryEquations(system, method, layout, t0, (t1 - t0) / count, count, start, end)
+    def solve(number: int, path: np.ndarray) -> tuple[BoundaryEquations, _Solved]:
+        equations = BoundaryEquations(system, method, layout, t0, (t1 - t0) / number, number, start, end)
         z = equations.pack(*states_along(system, layout, equations.t, path))
-        return equations, _newton(equations, z, int(max_iterations))
+        return equations, _newton(equations, z, max_iterations)
 
     coarse_iterations = 0
     if steps >= 2 * FEW_STEPS:

@@ -16,6 +16,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..arguments import count
+from ..arguments import path as checked_path
 from ..engine import Carry, StepFunctions, condition_of, restore_condition
 from ..errors import CheckpointFailure, InputError
 from ..method import Method
@@ -49,9 +51,7 @@ class Request:
     def limit(self) -> int | None:
         """The number of steps between checkpoints that the call asks for; what the store was begun with otherwise."""
         if self.every is not None:
-            if not isinstance(self.every, int | np.integer) or isinstance(self.every, bool) or self.every < 1:
-                raise InputError(f"checkpoint_every must be a positive number of steps, got {self.every!r}.")
-            return int(self.every)
+            return count("checkpoint_every", self.every)
         if not is_store(self.path):
             return None
         asked = Store.open(self.path).description.get("asked_every")
@@ -60,10 +60,7 @@ class Request:
 
 def request_of(path, every, call: dict[str, Any] | None) -> Request:
     """A checked request."""
-    try:
-        path = pathlib.Path(path)
-    except TypeError:
-        raise InputError(f'checkpoint must be a path such as "run.zarr", got {type(path).__name__}.') from None
+    path = checked_path(path, "cannot write checkpoints to")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist.")
     if path.exists() and not path.is_dir():

@@ -24,6 +24,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .. import nonlinear
+from ..arguments import choice, floats, number
 from ..engine import find_root
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
@@ -71,6 +72,7 @@ class Start:
 
 def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None) -> ConsistentStart:
     """Project q0 onto g = 0 and v0 onto g_q v + g_t = 0 in the mass metric, and say how far they moved."""
+    t0 = t0 if is_traced(t0) else number("t0", t0)
     given = _vector("q0", q0)
     start = prepare_start(prepared(system), q0, v0, p0, t0, project=True, redundant="refuse")
     state = start.state
@@ -102,8 +104,7 @@ def prepare_start(
     system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False
 ) -> Start:
     """Checked starting values with both v and p and the first multiplier."""
-    if redundant not in ("refuse", "allow"):
-        raise InputError(f'redundant must be "refuse" or "allow", got {redundant!r}.')
+    choice("redundant", redundant, ("refuse", "allow"))
     if (v0 is None) == (p0 is None):
         raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
     q = _vector("q0", q0)
@@ -135,16 +136,7 @@ def _vector(name: str, value):
     if is_traced(value):
         array = jnp.asarray(value, jnp.float64)
     else:
-        try:
-            array = np.asarray(value)
-        except Exception as error:
-            raise InputError(f"{name} must be an array of floats, got {value!r}.") from error
-        if array.dtype == object or array.dtype.kind not in "fiu":
-            raise InputError(f"{name} must be an array of floats, got {array.dtype} ({value!r}).")
-        array = array.astype(np.float64)
-        if not np.all(np.isfinite(array)):
-            bad = int(np.flatnonzero(~np.isfinite(array.ravel()))[0])
-            raise InputError(f"{name} must be finite, got {array.ravel()[bad]} at index {bad}.")
+        array = floats(name, value, finite=True)
     if array.ndim != 1 or array.shape[0] == 0:
         raise InputError(f"{name} must have shape (n,) with n >= 1, got {array.shape}.")
     return array

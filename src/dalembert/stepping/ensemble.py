@@ -9,6 +9,7 @@ import time
 import jax
 import numpy as np
 
+from ..arguments import floats
 from ..engine import CudaRun, EnsembleRun, Unkeyed, choose_engine
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem
@@ -19,7 +20,7 @@ from .step import Layout, assemble
 
 def batch_size(system: AbstractSystem, *arrays) -> int | None:
     """The number of members if a starting value has a leading axis, or a scalar parameter is an array; else None."""
-    sizes = {np.shape(a)[0] for a in arrays if a is not None and _dimensions(a) == 2}
+    sizes = {array_shape(a)[0] for a in arrays if a is not None and _dimensions(a) == 2}
     sizes |= {np.shape(getattr(system, name))[0] for name in _batched_fields(system)}
     if len(sizes) > 1:
         raise InputError(f"the members of a batch must agree in number, got leading axes of {sorted(sizes)}.")
@@ -29,15 +30,15 @@ def batch_size(system: AbstractSystem, *arrays) -> int | None:
 def _dimensions(value) -> int:
     try:
         return np.ndim(value)
-    except ValueError:  # a ragged list: refused later, with its name
+    except (TypeError, ValueError):  # a ragged list: refused later, with its name
         return 0
 
 
-def _shape(value) -> tuple[int, ...]:
+def array_shape(value) -> tuple[int, ...]:
     """The shape of an array; empty for what is none (the checks of a single start say what is wrong with it)."""
     try:
         return np.shape(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return ()
 
 
@@ -159,9 +160,9 @@ def _rows_of(q0, v0, p0, members: int):
     name, second = ("v0", v0) if v0 is not None else ("p0", p0)
     rows = []
     for label, value in (("q0", q0), (name, second)):
-        array = np.asarray(value, dtype=np.float64)
-        if array.ndim not in (1, 2) or not np.all(np.isfinite(array)):
-            raise InputError(f"{label} must be finite, of shape (n,) or (members, n), got shape {array.shape}.")
+        array = floats(label, value, finite=True)
+        if array.ndim not in (1, 2) or not array.size:
+            raise InputError(f"{label} must have shape (n,) or (members, n), got shape {array.shape}.")
         rows.append(np.broadcast_to(array, (members, array.shape[-1])))
     if rows[0].shape != rows[1].shape:
         raise InputError(f"{name} must have the shape of q0, {rows[0].shape}, got {rows[1].shape}.")

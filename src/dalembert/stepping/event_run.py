@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from ..arguments import interval
 from ..engine import OK
 from ..errors import InputError
 from ..method import EventCapturing, Method
@@ -14,7 +15,7 @@ from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .event_steps import EventFailure, EventLoop
 from .events import Events
-from .simulate import ProgressBar, Run, Status, _interval, _steps, check_start, checked, checked_save_every
+from .simulate import ProgressBar, Run, Status, _steps, check_room, check_start, checked, checked_save_every
 
 
 def integrate_events(
@@ -37,7 +38,7 @@ def integrate_events(
     """Take the steps; see `dalembert.simulate` for the arguments."""
     system = checked(system, method, engine, precision)
     assert isinstance(method, EventCapturing)
-    t0, t1 = _interval(t)
+    t0, t1 = interval(t)
     steps, h = _steps(t0, t1, h)
     save_every = checked_save_every(save_every, steps)
     if engine == "native" or precision == "extended":
@@ -48,6 +49,7 @@ def integrate_events(
             "grad and for a batch use da.MoreauJean()."
         )
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    check_room(steps // save_every + 1, start.layout.n_state)
     check_start(system, method, t0, start)
     begun = time.perf_counter()
     status = Status(OK, steps, t1, f"ok: {steps} steps")

@@ -35,8 +35,8 @@ def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system))
     layout = _layout(system, n) if traced else _family_layout(Family(system), n, Unkeyed(system))
-    if layout.contacts:  # numbers, not shapes: they differ within a family
-        check_contact_data(system, layout.contacts)
+    check_contact_data(system, layout.contacts)  # numbers, not shapes: they differ within a family
+    if layout.contacts:
         friction = system.friction
         if not system.provides("tangent") and not isinstance(friction, Tracer) and np.any(np.asarray(friction) > 0):
             raise ModelError(
@@ -234,7 +234,7 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
     rank = int(np.sum(diagonal > RANK_TOLERANCE * max(1.0, diagonal[0])))
     if rank == m:
         return None
-    if redundant == "allow":
+    if redundant == "allow" and rank:  # constraints without any gradient fix nothing
         return tuple(sorted(int(row) for row in order[:rank]))
     raise RedundantConstraints(_redundancy_message(name, dense, order, rank, m, n))
 

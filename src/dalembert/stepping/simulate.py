@@ -7,6 +7,7 @@ it names.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from ..arguments import choice, count, interval, positive
 from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
 from ..errors import InputError, MethodDoesNotFit
 from ..formulation import mechanics_of
@@ -25,7 +27,7 @@ from ..problem import AbstractSystem, prepared
 from .checkpoint import Request, stored_record
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
-from .ensemble import batch_size, integrate_ensemble
+from .ensemble import array_shape, batch_size, integrate_ensemble
 from .family import flat_parameters
 from .loop import Plan, Record, take_steps
 from .step import Layout, assemble, check_fit
@@ -33,6 +35,8 @@ from .store import StoredStates
 
 #: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
 CHUNK_NUMBERS = 4_000_000
+#: The steps of a run are counted exactly up to here.
+MOST_STEPS = 2**53
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def integrate(
     `any_velocity` accepts a velocity off the constraints: states of a method that does not keep them go on from there.
     """
     system = checked(system, method, engine, precision)
-    t0, t1 = _interval(t)
+    t0, t1 = interval(t)
     steps, h = _steps(t0, t1, h)
     save_every = checked_save_every(save_every, steps)
     extended = precision == "extended"
@@ -113,10 +117,13 @@ def integrate(
         raise InputError("checkpoint and retry are for a single run with numbers, not for a batch, jit, vmap or grad.")
     if checkpoint and extended:
         raise InputError('a store holds float64; use precision="double" with checkpoint.')
+    if checkpoint is None and not traced:
+        check_room((members or 1) * (steps // save_every + 1), _state_size(q0))
     if members is not None:
         if engine == "xla" or extended or redundant != "refuse":
             raise InputError(
-                'a batch runs on the native engine in double precision with redundant="refuse"; use jax.vmap otherwise.'
+                'a batch runs on the native engine, or with engine="cuda" on a GPU, in double precision with '
+                'redundant="refuse"; use jax.vmap otherwise.'
             )
         ensemble = integrate_ensemble(
             system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
@@ -175,10 +182,8 @@ def checked(system: AbstractSystem, method: Method, engine: str, precision: str)
         raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
     system = prepared(system)
     check_fit(system, method)
-    if engine not in ("auto", "native", "xla", "cuda"):
-        raise InputError(f'engine must be "auto", "native", "xla" or "cuda", got {engine!r}.')
-    if precision not in ("double", "extended"):
-        raise InputError(f'precision must be "double" or "extended", got {precision!r}.')
+    choice("engine", engine, ("auto", "native", "xla", "cuda"))
+    choice("precision", precision, ("double", "extended"))
     return system
 
 
@@ -192,27 +197,13 @@ def check_start(system: AbstractSystem, method: Method, t0: float, start: Start)
         raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
 
 
-def _interval(t) -> tuple[float, float]:
-    try:
-        t0, t1 = (float(x) for x in t)
-    except Exception as error:
-        raise InputError(f"t must be a pair (t0, t1) of numbers, got {t!r}.") from error
-    if not (np.isfinite(t0) and np.isfinite(t1) and t1 > t0):
-        raise InputError(f"t must be a pair (t0, t1) of finite numbers with t0 < t1, got ({t0:g}, {t1:g}).")
-    return t0, t1
-
-
 def _steps(t0: float, t1: float, h) -> tuple[int, float]:
     """The number of steps, and h so that they fill the interval exactly."""
     if is_traced(h):
         raise InputError("h must be a number, not a traced value: the number of steps follows from it.")
-    try:
-        h = float(h)
-    except Exception as error:
-        raise InputError(f"h must be a positive number, got {h!r}.") from error
-    if not (np.isfinite(h) and h > 0):
-        raise InputError(f"h must be a positive number, got {h!r}.")
-    span = t1 - t0
+    h, span = positive("h", h), t1 - t0
+    if span / h > MOST_STEPS:
+        raise InputError(f"h = {h:g} takes {span / h:.3g} steps over the interval [{t0:g}, {t1:g}]; use a larger h.")
     steps = round(span / h)
     if steps < 1 or abs(steps * h - span) > 1e-9 * span:
         few = max(1, int(span / h))
@@ -226,8 +217,7 @@ def _steps(t0: float, t1: float, h) -> tuple[int, float]:
 
 def checked_save_every(save_every, steps: int) -> int:
     """`save_every`, if the end of the run is among the states that it keeps."""
-    if not isinstance(save_every, int | np.integer) or isinstance(save_every, bool) or save_every < 1:
-        raise InputError(f"save_every must be a positive integer, got {save_every!r}.")
+    save_every = count("save_every", save_every)
     if steps % save_every:
         divisors = [d for d in range(1, min(steps, 10_000) + 1) if steps % d == 0]
         nearest = min(divisors, key=lambda d: abs(d - save_every))
@@ -235,7 +225,31 @@ def checked_save_every(save_every, steps: int) -> int:
             f"save_every = {save_every} does not divide the {steps} steps, so the end would not be saved; "
             f"{nearest} would."
         )
-    return int(save_every)
+    return save_every
+
+
+def check_room(states: float, numbers: int) -> None:
+    """Refuse a run whose saved states, of so many numbers each, cannot lie in the memory of this machine."""
+    needed, there = 8.0 * states * numbers, memory_bytes()
+    if needed > there:
+        raise InputError(
+            f"the run would keep {states:.3g} states, at least {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g} GB of memory: use a larger h or save_every, or write them to a folder with checkpoint."
+        )
+
+
+def memory_bytes() -> float:
+    """The memory of this machine; without bound where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def _state_size(q0) -> int:
+    """The numbers that a saved state has at least: q, v and p; a start that is none is refused later, with its name."""
+    shape = array_shape(q0)
+    return 3 * shape[-1] if shape else 3
 
 
 def _run_eagerly(

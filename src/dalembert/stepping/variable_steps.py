@@ -9,8 +9,11 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
+from ..arguments import floats, interval
+from ..arguments import number as checked_number
 from ..engine import NOT_FINITE, OK, Carry, Chunk, PhasedRun, TimeSteps, choose_engine
 from ..errors import InputError
 from ..method import Method
@@ -42,30 +45,23 @@ class Grid(NamedTuple):
 
 def is_sequence(h) -> bool:
     """Whether h is a list or an array of step sizes, not one number."""
-    return isinstance(h, list | tuple) or (not isinstance(h, str) and np.ndim(h) > 0)
+    return isinstance(h, list | tuple) or (isinstance(h, np.ndarray | jax.Array) and h.ndim > 0)
 
 
 def grid_of(t, h) -> Grid:
     """The times of steps of the sizes h over t = (t0, t1); t1 = None is t0 + sum of the sizes."""
     if is_traced(h):
         raise InputError("h must hold numbers, not traced values: the times of the steps follow from them.")
-    try:
-        sizes = np.array(h, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"h must be a positive number or a sequence of them, got {h!r}.") from error
+    sizes = floats("h as a sequence of step sizes", h)
     if sizes.ndim != 1 or not len(sizes):
         raise InputError(f"a sequence of step sizes must have shape (steps,), got {sizes.shape}.")
     bad = np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))
     if len(bad):
         raise InputError(f"every step size must be positive and finite, got h[{bad[0]}] = {sizes[bad[0]]}.")
-    try:
-        first, last = t
-        t0 = float(first)
-        t1 = None if last is None else float(last)
-    except Exception as error:
-        raise InputError(f"t must be a pair (t0, t1) of numbers, got {t!r}.") from error
-    if not np.isfinite(t0) or (t1 is not None and not (np.isfinite(t1) and t1 > t0)):
-        raise InputError(f"t must be a pair (t0, t1) of finite numbers with t0 < t1, got {t!r}.")
+    if isinstance(t, tuple | list) and len(t) == 2 and t[1] is None:
+        t0, t1 = checked_number("t0", t[0]), None
+    else:
+        t0, t1 = interval(t)
     # summed with more digits than are kept: a million steps end where their sum does
     times = np.concatenate([[t0], np.float64(t0) + np.cumsum(sizes, dtype=np.longdouble).astype(np.float64)])
     if t1 is None:

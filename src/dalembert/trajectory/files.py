@@ -1,7 +1,12 @@
-"""Trajectories in netCDF files, through xarray: named dimensions, nothing lost, nothing executed."""
+"""Trajectories in netCDF files, through xarray: named dimensions, nothing lost, nothing executed.
+
+Behind the netCDF data, where its readers do not look, lie a mark and the BLAKE2 digest of all bytes before them: a file
+that was cut or changed is refused before the netCDF library, which trusts what it reads, sees it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pathlib
 from collections.abc import Callable
@@ -13,6 +18,7 @@ import xarray as xr
 from ..errors import InputError
 from ..stepping import EVENT_PREFIX
 
+MARK, DIGEST_BYTES = b"dalembert trajectory, BLAKE2 ", 32
 _DIMENSIONS = {
     "q": ("time", "coordinate"),
     "v": ("time", "coordinate"),
@@ -53,6 +59,7 @@ def write(make: Callable[[], xr.Dataset], path: pathlib.Path) -> pathlib.Path:
     data, temporary = make(), path.with_name(path.name + ".part")
     try:
         data.to_netcdf(temporary, engine="netcdf4")
+        seal(temporary)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -60,10 +67,46 @@ def write(make: Callable[[], xr.Dataset], path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+def seal(path: pathlib.Path) -> None:
+    """Put the mark and the digest of a file at its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as file:
+        file.write(MARK + digest)
+
+
+def _is_sealed(path: pathlib.Path) -> bool:
+    size = path.stat().st_size - len(MARK) - DIGEST_BYTES
+    if size <= 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(size)
+        end = file.read()
+    return end == MARK + _digest(path, size)
+
+
+def _digest(path: pathlib.Path, size: int) -> bytes:
+    """The digest of the first `size` bytes."""
+    found = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    with path.open("rb") as file:
+        while size > 0 and (piece := file.read(min(size, 1 << 20))):
+            found.update(piece)
+            size -= len(piece)
+    return found.digest()
+
+
 def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
     """Arrays, description and status of a run; `InputError` for anything that is not one."""
     if not path.is_file():
         raise InputError(f"cannot load {path}: {'it is a folder' if path.is_dir() else 'no such file'}.")
+    try:
+        sealed = _is_sealed(path)
+    except OSError as error:
+        raise InputError(f"cannot load {path}: {error.strerror or error}.") from error
+    if not sealed:
+        raise InputError(
+            f"cannot load {path}: not a trajectory saved by dalembert, or it was cut or changed since (its digest is "
+            "not that of its bytes)."
+        )
     try:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             data = dataset.load()
@@ -73,12 +116,31 @@ def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
         arrays["t"] = np.asarray(data["t"].values)
         optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
         missing = set(_DIMENSIONS) - optional - set(arrays)
-        if missing or set(status) != {"code", "step", "time", "message"}:
+        if missing:
             raise KeyError(", ".join(sorted(missing)))
-        if info["rows"] is not None:
-            info["rows"] = tuple(info["rows"])
+        _check(arrays, info, status)
+        info["rows"] = None if info["rows"] is None else tuple(int(row) for row in info["rows"])
         return arrays, info, status
     except Exception as error:
         raise InputError(
             f"cannot load {path}: not a trajectory saved by dalembert ({type(error).__name__})."
         ) from error
+
+
+def _check(arrays: dict[str, np.ndarray], info: dict, status: dict) -> None:
+    """Raise where the description and the arrays of a file are not those of one run."""
+    kinds = {"code": int, "step": int, "time": int | float, "message": str}
+    if set(status) != set(kinds) or not all(isinstance(status[name], kind) for name, kind in kinds.items()):
+        raise TypeError("status")
+    if not all(isinstance(info[name], str) for name in ("system", "method", "multiplier")):
+        raise TypeError("system, method or multiplier")
+    if not isinstance(info["stats"], dict) or not np.all(np.isfinite(np.asarray(info["h"], dtype=np.float64))):
+        raise TypeError("stats or h")
+    states = arrays["q"].shape
+    for name in ("t", "q", "v", "p"):
+        if arrays[name].shape != (states if name != "t" else states[:1]) or arrays[name].dtype != np.float64:
+            raise ValueError(f"shape of {name}")
+        if not np.all(np.isfinite(arrays[name])):
+            raise ValueError(f"{name} is not finite")
+    if len(states) != 2 or not all(states):
+        raise ValueError("shape of q")

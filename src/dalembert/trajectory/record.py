@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import pathlib
-import platform
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from ..arguments import count, shown
+from ..arguments import path as checked_path
 from ..errors import InputError
 from ..formulation import Symmetry, mechanics_of, symmetries
 from ..method import Method
@@ -41,6 +41,7 @@ from ..stepping import (
 from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
 from .stored import StoredArrays, read_store
+from .versions import versions
 
 
 @jax.tree_util.register_pytree_node_class
@@ -84,7 +85,7 @@ class Trajectory:
             "rows": run.rows,
             "h": run.h,
             "system": type(run.system).__name__,
-            "stats": run.stats | _versions(),
+            "stats": run.stats | versions(),
         }
         if run.stored is not None:
             return cls(StoredArrays(run.stored), run.system, info, run.status, run.method)
@@ -381,7 +382,7 @@ class Trajectory:
 
     def save(self, path) -> pathlib.Path:
         """Write everything to a netCDF file; `da.load` reads it back without loss."""
-        return write(self.to_xarray, pathlib.Path(path))
+        return write(self.to_xarray, checked_path(path, "cannot save to"))
 
     def member(self, index: int) -> Trajectory:
         """One run of a batch, as a trajectory of its own."""
@@ -389,6 +390,7 @@ class Trajectory:
             raise InputError(
                 f"member(...) needs a batch of runs; q has shape {np.shape(self.q)}, one run has two axes."
             )
+        index = count("index of a member", index, -len(self.q), len(self.q) - 1)
         arrays = {name: values[index] for name, values in self._arrays.items()}
         code = int(np.asarray(self._status)[index])
         system = self._require_system("the members of a batch")
@@ -402,6 +404,8 @@ class Trajectory:
 
 def check_single(run: Trajectory, verb: str) -> None:
     """Refuse a trajectory that has no numbers, or that holds more than one run."""
+    if not isinstance(run, Trajectory):
+        raise InputError(f"expected a Trajectory to {verb}, as da.simulate returns it, got {shown(run, 80)}.")
     if is_traced(run.t, run.q):
         raise InputError(f"a traced trajectory has no numbers yet; {verb} it outside jit, vmap and grad.")
     if np.ndim(run.q) != 2:
@@ -427,24 +431,11 @@ class _Static:
 
 
 def load(path) -> Trajectory:
-    """Read what `Trajectory.save`, or a run with checkpoints, has written. Files are data: nothing in them is run."""
-    if pathlib.Path(path).is_dir():
-        stored, info, status = read_store(pathlib.Path(path))
+    """Read a trajectory written by `Trajectory.save`, or what a run with checkpoints has written up to now. A file is
+    data only: nothing in it is executed."""
+    path = checked_path(path, "cannot load")
+    if path.is_dir():
+        stored, info, status = read_store(path)
         return Trajectory(stored, None, info, status)
-    arrays, info, status = read(pathlib.Path(path))
+    arrays, info, status = read(path)
     return Trajectory(arrays, None, info, Status(**status))
-
-
-@functools.cache
-def _package_versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("dalembert", "jax", "jaxlib", "numpy", "llvmlite")}
-
-
-def _versions() -> dict[str, Any]:
-    return {
-        "versions": _package_versions() | {"python": platform.python_version()},
-        "machine": platform.machine(),
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }

@@ -7,6 +7,7 @@ from os import PathLike
 
 import numpy as np
 
+from ..arguments import choice, flag
 from ..errors import InputError, StepFailure
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
@@ -75,8 +76,13 @@ def simulate(
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
-    if on_failure not in ("raise", "return"):
-        raise InputError(f'on_failure must be "raise" or "return", got {on_failure!r}.')
+    choice("on_failure", on_failure, ("raise", "return"))
+    progress, project, compensated, retry = (
+        flag(name, value)
+        for name, value in (
+            ("progress", progress), ("project", project), ("compensated", compensated), ("retry", retry),
+        )
+    )  # fmt: skip
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:
             raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")

@@ -39,7 +39,7 @@ def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, A
             "save_every": int(options["save_every"]),
         }
         json.dumps(call, allow_nan=False)
-    except (TypeError, ValueError, OSError):  # a run of other things: it goes on by the same call only
+    except (TypeError, ValueError, OverflowError, OSError):  # a run of other things: it goes on by the same call only
         return None
     return call
 

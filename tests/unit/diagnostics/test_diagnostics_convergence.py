@@ -174,5 +174,5 @@ def test_work_precision_names_methods_by_themselves(kepler):
     system, start = kepler
     found = work_precision(system, [da.Rattle()], start.q0, start.v0, (0.0, 1.0), [0.1], system.exact, quantity="p")
     assert found.methods == ("Rattle()",)
-    with pytest.raises(da.InputError, match="at least one method"):
+    with pytest.raises(da.InputError, match="methods, at least one"):
         work_precision(system, [], start.q0, start.v0, (0.0, 1.0), [0.1])

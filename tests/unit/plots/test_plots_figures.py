@@ -122,7 +122,7 @@ def test_batch_of_runs_is_refused(chain, figure):
 def test_phase_portrait_of_chosen_coordinates(chain):
     axes = plots.plot_phase(chain, coordinates=[3]).axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("$q_{3}$", "$p_{3}$")
-    with pytest.raises(da.InputError, match="coordinates must lie between 0 and 3, got 4"):
+    with pytest.raises(da.InputError, match="coordinates must be an integer between 0 and 3, got 4"):
         plots.plot_phase(chain, coordinates=[4])
 
 
@@ -200,7 +200,7 @@ def test_points_are_guessed_from_consecutive_coordinates(make, systems):
 def test_dimension_that_does_not_divide(make, systems):
     with pytest.raises(da.InputError, match="4 coordinates are not points of dimension 3"):
         geometry_of(make(systems["free"], np.ones((4, 4))), dimension=3)
-    with pytest.raises(da.InputError, match="dimension must be 2 or 3, got 4"):
+    with pytest.raises(da.InputError, match="dimension must be an integer between 2 and 3, got 4"):
         geometry_of(make(systems["free"], np.ones((4, 4))), dimension=4)
 
 

@@ -96,9 +96,9 @@ def test_missing_folder(chain, tmp_path):
         ({"fps": 0}, "fps must be a positive number, got 0"),
         ({"fps": 100}, "a gif holds at most 50 frames a second, got fps=100"),
         ({"seconds": -1.0}, "seconds must be a positive number, got -1.0"),
-        ({"trail": -1.0}, "trail must be zero or a positive number, got -1.0"),
-        ({"pixels": 10}, "pixels must lie between 64 and 4096, got 10"),
-        ({"dimension": 5}, "dimension must be 2 or 3, got 5"),
+        ({"trail": -1.0}, "trail must be a finite number >= 0, got -1.0"),
+        ({"pixels": 10}, "pixels must be an integer between 64 and 4096, got 10"),
+        ({"dimension": 5}, "dimension must be an integer between 2 and 3, got 5"),
     ],
 )
 def test_numbers_out_of_range(chain, tmp_path, options, message):

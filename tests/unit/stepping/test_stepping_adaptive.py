@@ -53,7 +53,7 @@ def test_awareness_of_events_saves_steps():
         ((1e-3, 0.0, -1.0, 0.1), "h0 of Adaptive must be a positive number"),
         ((1e-3, 0.0, 0.01, np.inf), "h_max of Adaptive must be a positive number"),
         ((-1.0, 0.0, 0.01, 0.1), "atol of Adaptive must be at least 0"),
-        (("small", 0.0, 0.01, 0.1), "atol of Adaptive must be numbers"),
+        (("small", 0.0, 0.01, 0.1), "atol of Adaptive must be an array of floats"),
         ((0.0, 0.0, 0.01, 0.1), "must not both be 0"),
         ((1e-3, 0.0, 0.2, 0.1), "must not exceed h_max"),
     ],

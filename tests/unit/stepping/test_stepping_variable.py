@@ -155,7 +155,7 @@ def test_interpolation_and_files(method, tmp_path):
         ([0.5, 0.4], "add up to 0.9"),
         ([], r"shape \(steps,\)"),
         ([[0.5, 0.5]], r"shape \(steps,\)"),
-        (["a", "b"], "sequence of them"),
+        (["a", "b"], "sequence of step sizes must be an array of floats"),
     ],
 )
 def test_wrong_sequences_are_refused(h, message):

@@ -9,13 +9,17 @@ import subprocess
 import sys
 import time
 
+import netCDF4
 import numpy as np
 import pytest
 
 import dalembert as da
 from dalembert.stepping import store_files
+from dalembert.trajectory import files
 
-STEPS, KILLS, DAMAGES = 1_000_000, 20, 400
+STEPS, KILLS = 1_000_000, 20
+#: Damaged stores and damaged files: together at least 2,000.
+DAMAGES, DAMAGED_FILES = 1_200, 1_000
 
 PROGRAM = """
 import sys
@@ -187,7 +191,7 @@ HARMS = [flip_bits, cut, remove, rename, swap, noise, write_json, forge, make_pi
 
 
 @pytest.mark.long
-def test_damaged_files_give_a_prefix_or_a_typed_error(tmp_path, capsys):
+def test_damaged_stores_give_a_prefix_or_a_typed_error(tmp_path, capsys):
     system = da.gallery.system_named("pendulum")()
     start = system.start()
 
@@ -217,7 +221,7 @@ def test_damaged_files_give_a_prefix_or_a_typed_error(tmp_path, capsys):
         except da.DalembertError:
             counts["refused"] += 1
         slowest = max(slowest, time.perf_counter() - begun)
-        if number % 4 == 0:
+        if number % 8 == 0:
             try:
                 assert simulate(path).status
                 assert {name: data for name, data in numbers(path).items() if name in expected} == expected
@@ -227,3 +231,82 @@ def test_damaged_files_give_a_prefix_or_a_typed_error(tmp_path, capsys):
     assert slowest < 5.0
     with capsys.disabled():
         print(f"\n{DAMAGES} damaged stores: {counts}, slowest load {slowest:.2f} s")
+
+
+# -- netCDF files --------------------------------------------------------------------------------------------
+
+
+def spoil_attribute(path: pathlib.Path, chance: random.Random) -> None:
+    """Hostile metadata, with a digest that fits."""
+    with netCDF4.Dataset(path, "a") as dataset:
+        name = chance.choice(["dalembert", "status"])
+        if chance.random() < 0.3:
+            dataset.setncattr(
+                name, chance.choice(["", "[", "null", "NaN", "[" * 100_000, json.dumps(random_json(chance))])
+            )
+            return
+        body = json.loads(dataset.getncattr(name))
+        body[chance.choice(list(body))] = random_json(chance)
+        dataset.setncattr(name, json.dumps(body))
+
+
+def spoil_numbers(path: pathlib.Path, chance: random.Random) -> None:
+    """NaN and infinities among the states, with a digest that fits."""
+    with netCDF4.Dataset(path, "a") as dataset:
+        values = dataset[chance.choice(["q", "v", "p"])]
+        values[chance.randrange(len(values)), 0] = chance.choice([np.nan, np.inf])
+
+
+def rename_array(path: pathlib.Path, chance: random.Random) -> None:
+    with netCDF4.Dataset(path, "a") as dataset:
+        name = chance.choice(["q", "v", "p", "lam", "t", "energy", "constraint_violation"])
+        dataset.renameVariable(name, chance.choice(["x", "raw_energy", "invariant_x"]))
+
+
+FILE_HARMS = [flip_bits, cut, noise, write_json, make_pipe, make_folder, remove]
+HOSTILE_HARMS = [spoil_attribute, spoil_numbers, rename_array]
+
+
+def damage_files(tmp_path: pathlib.Path, count: int, seed: int) -> dict[str, int]:
+    """Damage a saved run in many ways, and load it: refused with a typed error, or the numbers that were saved."""
+    system = da.gallery.system_named("pendulum")()
+    start = system.start()
+    whole, path = tmp_path / "whole.nc", tmp_path / "run.nc"
+    saved = da.simulate(system, da.Rattle(), start.q0, start.v0, t=(0.0, 2.0), h=0.01)
+    saved.save(whole)
+    bare = whole.read_bytes()[: -len(files.MARK) - files.DIGEST_BYTES]
+    chance, counts = random.Random(seed), {"unchanged": 0, "refused": 0, "other description": 0}
+    for _ in range(count):
+        if path.is_dir():
+            path.rmdir()
+        path.unlink(missing_ok=True)
+        hostile = chance.random() < 0.4
+        path.write_bytes(bare if hostile else whole.read_bytes())
+        chance.choice(HOSTILE_HARMS if hostile else FILE_HARMS)(path, chance)
+        if hostile:
+            files.seal(path)
+        begun = time.perf_counter()
+        try:
+            run = da.load(path)
+            np.testing.assert_array_equal(run.q, saved.q)
+            for text in (repr(run), str(run.status), repr(run.stats)):
+                assert isinstance(text, str)
+            counts["other description" if hostile else "unchanged"] += 1
+        except da.DalembertError:
+            counts["refused"] += 1
+        assert time.perf_counter() - begun < 5.0
+    return counts
+
+
+def test_some_damaged_files(tmp_path):
+    counts = damage_files(tmp_path, 40, seed=3)
+    assert counts["unchanged"] == 0  # every damage of the bytes is noticed
+    assert counts["refused"] > 20
+
+
+@pytest.mark.long
+def test_damaged_files(tmp_path, capsys):
+    counts = damage_files(tmp_path, DAMAGED_FILES, seed=2)
+    with capsys.disabled():
+        print(f"\n{DAMAGED_FILES} damaged netCDF files: {counts}")
+    assert counts["unchanged"] == 0
