@@ -4,10 +4,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-long lint format docs bench clean
+.PHONY: help run demo test test-long lint format docs bench bench-peers clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -41,6 +41,12 @@ docs: $(INSTALLED) ## Build the documentation into site/
 
 bench: $(INSTALLED) ## Run the benchmarks
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(INSTALLED) ## Compare with other programs, each installed into .peers/ on demand
+	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+audit: $(INSTALLED) ## Measure every claim of every method on every system, into docs/audit.md
+	$(BIN)/python docs/make_audit.py
 
 clean: ## Remove everything generated except the virtual environment
 	rm -rf report report-demo site build dist .pytest_cache .ruff_cache .hypothesis

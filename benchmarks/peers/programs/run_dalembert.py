@@ -1,0 +1,148 @@
+"""dalembert: compositions of RATTLE and collocation in time, steps of one size."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from measure import Solver, main
+from problems import BALL_GRAVITY, BALL_RESTITUTION, GRAVITY, MASSES, PAIRS, Problem
+
+import dalembert as da
+
+
+class Pendulum(da.System):
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - GRAVITY * q[1]
+
+    def holonomic(self, t, q):
+        return 0.5 * (q @ q - 1)
+
+
+class Chain(da.System):
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - GRAVITY * jnp.sum(q[2::3])
+
+    def holonomic(self, t, q):
+        r = q.reshape(-1, 3)
+        return 0.5 * (jnp.sum((r - jnp.pad(r, ((1, 0), (0, 0)))[:-1]) ** 2, axis=1) - 1)
+
+
+class FourParticles(da.System):
+    def lagrangian(self, t, q, v):
+        r = q.reshape(4, 3)
+        first, second = r[0] - r[2], r[1] - r[3]
+        springs = 25 * (first @ first - 1) ** 2 + 250 * (second @ second - 1) ** 2
+        return 0.5 * v @ (np.repeat(MASSES, 3) * v) - springs
+
+    def holonomic(self, t, q):
+        r = q.reshape(4, 3)
+        return 0.5 * (jnp.sum((r[::2] - r[1::2]) ** 2, axis=1) - 1)
+
+
+class Particles(da.System):
+    def lagrangian(self, t, q, v):
+        y, z = q[1 : PAIRS + 1], q[PAIRS + 1 :]
+        return 0.5 * (v @ v - q @ q - z[0] ** 2 * z[1] ** 2 - jnp.sum(y**2 * z**2))
+
+    def nonholonomic(self, t, q, v):
+        return v[0] + q[1 : PAIRS + 1] @ v[PAIRS + 1 :]
+
+
+class Ball(da.System):
+    restitution = BALL_RESTITUTION
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - BALL_GRAVITY * q[0]
+
+    def gap(self, t, q):
+        return q
+
+
+MODELS = {"pendulum": Pendulum, "chain": Chain, "four": FourParticles, "particles": Particles, "ball": Ball}
+
+
+def composed(base, scheme: str):
+    return da.Composition(base, scheme)
+
+
+RATTLE, LOBATTO = da.Rattle(), da.lobatto_spark(2, "AB")
+COMPOSITIONS = {
+    "RATTLE, kahan-li6": composed(RATTLE, "kahan-li6"),
+    "RATTLE, kahan-li8": composed(RATTLE, "kahan-li8"),
+}
+HIGHER = {"RATTLE, sofroniou-spaletta10": composed(RATTLE, "sofroniou-spaletta10")}
+GALERKIN = {"Galerkin(3)": da.Galerkin(3), "Galerkin(4)": da.Galerkin(4)}
+GAUSS = {"gauss_spark(3)": da.gauss_spark(3), "gauss_spark(4)": da.gauss_spark(4)}
+#: By problem: the methods tried, and the number of steps of the coarsest run.
+METHODS = {
+    "pendulum": (COMPOSITIONS | HIGHER | GALERKIN | {"Galerkin(5)": da.Galerkin(5)} | GAUSS, 1250),
+    "chain-2": (COMPOSITIONS | HIGHER | GALERKIN | GAUSS, 160),
+    "chain-10": (COMPOSITIONS | {"Galerkin(3)": da.Galerkin(3)}, 24),
+    "chain-100": (COMPOSITIONS | {"Galerkin(3)": da.Galerkin(3)}, 32),
+    "chain-1000": (COMPOSITIONS, 40),
+    "four-particles": (COMPOSITIONS | HIGHER | GALERKIN | GAUSS, 200),
+    "particles": (
+        {
+            "Lobatto IIIA-B, kahan-li6": composed(LOBATTO, "kahan-li6"),
+            "Lobatto IIIA-B, kahan-li8": composed(LOBATTO, "kahan-li8"),
+        }
+        | GAUSS,
+        20,
+    ),
+    "bouncing-ball": (
+        {
+            "event capturing, Lobatto IIIA of order 6": da.EventCapturing(da.lobatto_iiia(4)),
+            "event capturing, Radau IIA of order 3": da.EventCapturing(da.radau_iia(2)),
+            "Moreau-Jean": da.MoreauJean(),
+        },
+        21,
+    ),
+}
+
+
+class Dalembert(Solver):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.system = MODELS[problem.kind]()
+        self.methods, coarsest = METHODS[problem.name]
+        # numbers of steps that are whole multiples of 4, so that states can be saved on the way
+        ladder = [4 * round(coarsest / 4 * 2 ** (k / 3)) for k in range(21)]
+        if problem.kind == "ball":
+            ladder = [coarsest * 4**k for k in range(8)]
+        self.settings = {name: list(dict.fromkeys(ladder)) for name in self.methods}
+        self.written_by_user = (MODELS[problem.kind],)
+
+    def simulate(self, method: str, steps: int, end: float, save_every: int) -> da.Trajectory:
+        q0, v0 = self.problem.q0, self.problem.v0
+        return da.simulate(
+            self.system, self.methods[method], q0, v0, t=(0.0, end), h=end / steps, save_every=save_every
+        )
+
+    def prepare(self, method, setting):
+        capturing = isinstance(self.methods[method], da.EventCapturing)
+        every = 1 if capturing else setting
+
+        def run():
+            found = self.simulate(method, setting, self.problem.end, every)
+            return found.stats["wall_seconds"], found.q[-1]
+
+        return run
+
+    def states(self, method, setting, times):
+        """At steps near the times: every one of a short run, and a good many of a long one."""
+        end = self.problem.end
+        h = self.end_of_ladder / setting
+        steps = round(end / h)
+        every = next((k for k in range(max(1, steps // len(times)), 0, -1) if steps % k == 0), 1)
+        found = self.simulate(method, steps, end, every)
+        return np.asarray(found.q), np.asarray(found.v)
+
+
+def make(problem: Problem) -> Solver:
+    solver = Dalembert(problem)
+    solver.end_of_ladder = problem.end
+    return solver
+
+
+if __name__ == "__main__":
+    main(make, da.__version__)
