@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .array_step import ArrayStep
+from .llvm_evaluate import CompiledEvaluator
 from .step_program import StepProgram
 
 #: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
@@ -25,9 +26,8 @@ class NewtonScaling:
         """`arrays` is numpy, or what stands in for it on a GPU: then the columns are there, and so is the result."""
         self._step, self._arrays = step, arrays
         functions = step.functions
-        self._guess = step.evaluator(step.guess, arrays)
-        self._growth = step.evaluator(np.asarray(step.growth, dtype=np.int64), arrays)
-        self._summed = step.evaluator(step.finish[: functions.n_summed], arrays)
+        outputs = (step.guess, np.asarray(step.growth, dtype=np.int64), step.finish[: functions.n_summed])
+        self._guess, self._growth, self._summed = (_Evaluation(step, nodes, arrays) for nodes in outputs)
         group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
         groups, position = np.unique(group_of, return_inverse=True)
         self._unknowns, self._position = arrays.asarray(step.unknowns, dtype=np.int64), arrays.asarray(position)
@@ -49,18 +49,17 @@ class NewtonScaling:
         own = xp.stack([xp.max(xp.abs(x[members]), axis=0) for members in self._members])
         probes = xp.where(own > 0, 1e-3 * own, 1e-3)
         here = self._table(self._summed(inputs | self._at(x)), count)
-        reach = xp.full(own.shape, np.inf)
-        for row, members in enumerate(self._members):
-            moved = x.copy()
-            moved[members] += probes[row]
-            with np.errstate(invalid="ignore"):
+        sizes = xp.stack([xp.max(xp.abs(state[part]), axis=0) for part in self._parts])
+        reach = xp.empty(own.shape)
+        with np.errstate(all="ignore"):
+            for row, members in enumerate(self._members):
+                moved = x.copy()
+                moved[members] += probes[row]
                 change = xp.abs(self._table(self._summed(inputs | self._at(moved)), count) - here)
-            for part in self._parts:
-                size, move = xp.max(xp.abs(state[part]), axis=0), xp.max(change[part], axis=0)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    candidate = probes[row] * size / move
-                useful = (size > 0) & (move > 0) & xp.isfinite(candidate)
-                reach[row] = xp.where(useful, xp.minimum(reach[row], candidate), reach[row])
+                moves = xp.stack([xp.max(change[part], axis=0) for part in self._parts])
+                candidates = probes[row] * sizes / moves
+                useful = (sizes > 0) & (moves > 0) & xp.isfinite(candidates)
+                reach[row] = xp.min(xp.where(useful, candidates, np.inf), axis=0)
         scales = xp.maximum(own, xp.where(xp.isfinite(reach), reach, 0.0))
         scales = xp.where((scales > 0) & xp.isfinite(scales), scales, 1.0)
         return xp.concatenate([1.0 / scales[self._position], limit[None]])
@@ -72,3 +71,18 @@ class NewtonScaling:
 
     def _table(self, values, count: int) -> Any:
         return self._arrays.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count))
+
+
+class _Evaluation:
+    """Values of some operations: of one trajectory by compiled code, of many by arrays, whose overhead they share."""
+
+    def __init__(self, step: StepProgram | ArrayStep, nodes: np.ndarray, arrays) -> None:
+        self._one = None
+        if isinstance(step, StepProgram) and arrays is np:
+            self._one = CompiledEvaluator(step.program, np.asarray(nodes, dtype=np.int64).tolist())
+        self._many = step.evaluator(nodes, arrays)
+
+    def __call__(self, inputs: dict) -> Any:
+        if self._one is not None and inputs["state"].shape[1] == 1:
+            return self._one(inputs)[:, None]
+        return self._many(inputs)
