@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.engine.evaluator import Evaluator
 from dalembert.engine.llvm_evaluate import CompiledEvaluator
-from dalembert.engine.program import Evaluator, Program
+from dalembert.engine.program import Program
 from dalembert.engine.step_program import by_name
 from dalembert.engine.trace import trace
 from dalembert.gallery import Pendulum
