@@ -4,12 +4,11 @@ All claims of one method on one system are one test, so that their runs are comp
 """
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import claim_cases as measured
 import pytest
-from claim_cases import Case, cases
+from claim_cases import Case, cases, claims_of
 
 import dalembert as da
 from dalembert.gallery import GALLERY
@@ -41,40 +40,6 @@ QUICK_SYMPLECTIC = {
 }  # fmt: skip
 
 
-def claims_of(case: Case) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The claims that apply to a case, by name, with their checks."""
-    claims, name = case.claims, case.system_name
-    nonholonomic = name in measured.NONHOLONOMIC
-    orders = {"q": claims.order, "p": claims.order}
-    orders |= {"lam": claims.multiplier_order} if case.system.provides("holonomic") else {}
-    orders |= {"psi": claims.multiplier_order} if nonholonomic else {}
-    for quantity, order in orders.items():
-        exceeded = order == 1 and name in measured.WITHOUT_RATE
-        if order is not None and not exceeded and (name, claims.order) not in measured.UNSEEN:
-            yield f"order of {quantity}", functools.partial(measured.check_order, case, quantity, order)
-    if case.system.provides("holonomic") or nonholonomic:
-        for level in claims.constraints:
-            yield f"constraint at {level} level", functools.partial(measured.check_constraint, case, level)
-    if claims.symmetric:
-        yield "symmetric", functools.partial(measured.check_symmetric, case)
-    if claims.symmetric_positions:
-        yield "symmetric positions", functools.partial(measured.check_symmetric_positions, case)
-    if claims.momentum and name in measured.SYMMETRIC:
-        yield "momentum", functools.partial(measured.check_momentum, case)
-    if claims.energy and name in measured.CONSERVATIVE:
-        yield "energy", functools.partial(measured.check_energy, case)
-    if (
-        claims.bounded_energy
-        and not claims.energy
-        and name in measured.OSCILLATING
-        and claims.order < measured.BURSTS.get(name, 100)
-    ):
-        yield "bounded energy", functools.partial(measured.check_bounded_energy, case)
-    # what bounds the energy on a nonholonomic system is the symmetry of the method
-    if claims.symmetric and name in measured.REVERSIBLE_INTEGRABLE:
-        yield "bounded energy", functools.partial(measured.check_bounded_energy, case)
-
-
 def listed(found: list[Case], is_quick: Callable[[Case], bool]):
     """One test for each case; those that are not quick are marked as long."""
     marked = [pytest.param(case, marks=() if is_quick(case) else pytest.mark.long, id=str(case)) for case in found]
@@ -84,9 +49,10 @@ def listed(found: list[Case], is_quick: Callable[[Case], bool]):
 @listed(cases(), lambda case: case.system_name in QUICK[case.method_name])
 def test_claims(case: Case):
     broken = []
-    for claim, check in claims_of(case):
+    for claim, measure in claims_of(case):
         try:
-            check()
+            found = measure()
+            broken += [] if found.holds else [f"{claim}: {found}"]
         except (AssertionError, da.DalembertError) as error:
             broken.append(f"{claim}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     assert not broken

@@ -139,10 +139,10 @@ def test_claims_and_name():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"function": 3}, r"expects a function L_d\(system, t, h, q0, q1\), got int"),
+        ({"function": 3}, r"expects a function L_d\(system, t, h, q0, q1\), got 3"),
         ({"order": 0}, "order must be a positive integer, got 0"),
         ({"symmetric": "yes"}, "symmetric must be True or False, got 'yes'"),
-        ({"force": 1.0}, r"expects force=f_d\(system, t, h, q0, q1\) -> \(f-, f\+\), got float"),
+        ({"force": 1.0}, r"expects force=f_d\(system, t, h, q0, q1\) -> \(f-, f\+\), got 1.0"),
     ],
 )
 def test_wrong_arguments(arguments, message):

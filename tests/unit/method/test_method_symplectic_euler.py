@@ -189,7 +189,7 @@ def test_restrictions_on_alpha():
     with pytest.raises(da.InputError, match="it must be neither 0 nor 1"):
         da.SymplecticEuler("natural", alpha=1.0)
     assert da.SymplecticEuler(alpha=1.0).alpha == 1.0
-    with pytest.raises(da.InputError, match="alpha must be a number, got nan"):
+    with pytest.raises(da.InputError, match="alpha must be a finite number, got nan"):
         da.SymplecticEuler(alpha=float("nan"))
     with pytest.raises(da.InputError, match='extension must be "true" or "natural"'):
         da.SymplecticEuler("naive")
