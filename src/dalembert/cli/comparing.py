@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ..diagnostics import Curve, compare, energy_errors, foreign_solvers
+from ..diagnostics import Curve, compare, energy_errors, foreign_solvers, recommend
 from ..errors import InputError
 from ..method import Method, method_named
 from ..plots import plot_energy_errors, plot_work_precision
@@ -19,17 +19,21 @@ from .converging import SHORT_END, reference_for
 from .models import launch_from, system_from
 from .simulating import P0, Q0, T0, V0, Parameters, StepSize, System, TEnd
 
-#: Where no methods are named: from the quickest step to a high order.
-FOR_HOLONOMIC = "rattle,galerkin-2,galerkin-3"
-FOR_NONHOLONOMIC = "lobatto-spark-2,gauss-spark-2,gauss-spark-3"
-FOR_CONTACT = "moreau-jean,event-capturing-radau-3,event-capturing-lobatto-6"
+#: Where no methods are named: so many of those that reach this error in the least time.
+AUTOMATIC, AUTOMATIC_METHODS, AUTOMATIC_TOLERANCE, AUTOMATIC_SECONDS = "auto", 3, 1e-6, 5.0
 
 
 def compare_command(
     system: System,
     methods: Annotated[
-        str, typer.Option("--methods", "-m", metavar="A,B,...", help="Methods by name; see `dalembert list`.")
-    ] = "",
+        str,
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="A,B,...",
+            help="Methods by name, see `dalembert list`; or auto: the three that reach 1e-6 soonest.",
+        ),
+    ] = AUTOMATIC,
     h: StepSize = None,
     levels: Annotated[int, typer.Option("--levels", help="How many step sizes, each half the one before.")] = 5,
     t_end: TEnd = None,
@@ -53,11 +57,17 @@ def compare_command(
     if not out.is_dir():
         raise InputError(f"cannot save figures to {out}: no such folder.")
     model = system_from(system, param or [])
-    chosen = methods_from(model, methods)
+    automatic = methods.strip().lower() in ("", AUTOMATIC)
+    chosen = {} if automatic else methods_from(model, methods)
     usual = launch_from(model, q0, v0, p0, t0, t_end)
     end = usual.t_end if t_end is not None else min(usual.t_end, t0 + SHORT_END)
     start = consistent(model, usual.q0, usual.v0, t0, p0=usual.p0)  # refuses values of the wrong size
     v_start = usual.v0 if usual.v0 is not None else start.v
+    console = show.console()
+    if automatic:
+        choice = recommend(model, AUTOMATIC_TOLERANCE, usual.q0, v_start, (t0, end), seconds=AUTOMATIC_SECONDS)
+        chosen = {found.name: found.method for found in choice.candidates[:AUTOMATIC_METHODS]}
+        console.print(f"recommended: {repr(choice).splitlines()[0]}", soft_wrap=True, highlight=False)
     coarsest = h if h is not None else (end - t0) / max(1, round((end - t0) / (4 * usual.h)))
     programs = foreign_solvers() if foreign and not model.provides("gap") else ()
     short = launch_from(model, q0, v0, p0, t0, end)
@@ -67,7 +77,6 @@ def compare_command(
     times, energies = energy_errors(
         model, chosen, usual.q0, v_start, (t0, usual.t_end), _dividing(usual.h, usual.t_end - t0), foreign=programs
     )
-    console = show.console()
     console.print(comparison_table(f"{type(model).__name__} to t = {end:g}, errors against {kind}", curves))
     if foreign and model.provides("gap"):
         console.print("programs of others are left out: they integrate smooth motions only.")
@@ -80,10 +89,7 @@ def compare_command(
 
 
 def methods_from(system: AbstractSystem, names: str) -> dict[str, Method]:
-    """The methods that are named, or some that fit the system; refused where one cannot treat it."""
-    if not names.strip():
-        names = FOR_NONHOLONOMIC if system.provides("nonholonomic") else FOR_HOLONOMIC
-        names = FOR_CONTACT if system.provides("gap") else names
+    """The methods that are named; refused where one cannot treat the system."""
     wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
     if not wanted:
         raise InputError(f"--methods must be names separated by commas, such as rattle,galerkin-2; got {names!r}.")

@@ -6,10 +6,12 @@ from .foreign import ForeignRun, ForeignSolver, foreign_solvers
 from .invariants import Drift, drift
 from .jumps import hausdorff_distance, l1_error, l2_error, uniform_error
 from .principle import DiscretePrinciple, discrete_principle
+from .recommendation import Candidate, Recommendation, recommend
 from .reference import reference_solution
 from .structure import ReversibilityDefect, reversed_system, reversibility_defect, symplectic_defect
 
 __all__ = [
+    "Candidate",
     "Curve",
     "DiscretePrinciple",
     "Drift",
@@ -17,6 +19,7 @@ __all__ = [
     "ForeignRun",
     "ForeignSolver",
     "ObservedOrder",
+    "Recommendation",
     "ReversibilityDefect",
     "WorkPrecision",
     "compare",
@@ -29,6 +32,7 @@ __all__ = [
     "l1_error",
     "l2_error",
     "observed_order",
+    "recommend",
     "reference_solution",
     "reversed_system",
     "reversibility_defect",

@@ -25,6 +25,15 @@ def test_compare_prints_a_table_and_draws_two_figures(dalembert, tmp_path):
         assert str(tmp_path / name) in answer.out
 
 
+def test_compare_finds_methods_by_itself(dalembert, tmp_path):
+    words = ("--levels", "1", "--t-end", "0.5", "--no-foreign", "--out", tmp_path)
+    answer = dalembert("compare", "skate", *words)
+    assert (answer.status, answer.error) == (0, "")
+    assert answer.out.startswith("recommended: ")
+    assert "(tolerance 1.0e-06)" in answer.out
+    assert sum("spark" in line for line in answer.out.splitlines()[1:]) == 3
+
+
 def test_compare_a_system_with_contact(dalembert, tmp_path):
     answer = dalembert(
         "compare", "bouncing-ball", "-m", "moreau-jean,schatzman-paoli", "--levels", "1", "--out", tmp_path
