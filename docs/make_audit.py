@@ -1,7 +1,7 @@
 """The table of the audit: every method, every claim, every system of the gallery that fits: `make audit`.
 
-Measures come from `tests/claims/claim_cases.py`, which the tests of the claims use too. What does not hold stands in the
-table with its number. Results are kept while it runs, so that a run that was stopped goes on.
+Measures come from `tests/claims/claim_cases.py`, which the tests of the claims use too. What does not hold stands in
+the table with its number. Results are kept while it runs, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ METHODS = claims.METHODS | {
     **{name: FAMILY_CATALOGUE[name].method for name in (
         "rattle-yoshida4", "rattle-kahan-li6", "rattle-kahan-li8", "symplectic-euler")},
 }  # fmt: skip
-#: To differentiate a compiled step takes ten seconds and more: here it is done on systems of four kinds (the mass matrix
-#: or the constraint depends on q or t, a Hamiltonian, several constraints), and by the long tests on all of them.
+#: To differentiate a compiled step takes ten seconds and more: here it is done on four systems (a mass matrix that
+#: depends on q, a constraint that depends on t, a Hamiltonian, several constraints), by the long tests on all.
 SYMPLECTIC_ON = ("polar-pendulum", "hamiltonian-spherical-pendulum", "bead-on-rotating-hoop", "double-pendulum")
 #: The columns, and the claims in each of them.
 COLUMNS = {

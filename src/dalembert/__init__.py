@@ -6,8 +6,10 @@ _jax.config.update("jax_enable_x64", True)  # before anything is traced: every n
 
 from . import gallery, plots  # noqa: E402
 from .diagnostics import (  # noqa: E402
+    ConstraintRank,
     DiscretePrinciple,
     Recommendation,
+    constraint_rank,
     discrete_principle,
     drift,
     hausdorff_distance,
@@ -104,6 +106,7 @@ __all__ = [
     "Claims",
     "Composition",
     "ConsistentStart",
+    "ConstraintRank",
     "ContactLaw",
     "ContactWarning",
     "DalembertError",
@@ -145,6 +148,7 @@ __all__ = [
     "Trajectory",
     "boundary_value",
     "consistent",
+    "constraint_rank",
     "discrete_lagrangian",
     "discrete_principle",
     "dot_products",

@@ -18,8 +18,8 @@ from dalembert.cli.app import run
 
 #: Names that are not called with arguments of a user's: records, base classes, methods without arguments.
 NOT_CALLED = {
-    "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ContactLaw",
-    "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
+    "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
+    "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
     "System", "HamiltonianSystem", "OverdeterminedDAE",
     "DifferentialAlgebraicInequality", "Rattle", "Shake", "SchatzmanPaoli", "Trajectory",

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..diagnostics import constraint_rank
 from ..errors import StepFailure
 from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
@@ -19,6 +20,8 @@ SYSTEM_HELP = (
     "A name of the gallery (see `dalembert list`), or path/to/model.py:Class. "
     "A model file is a Python program: it is executed with your rights. Run only files you trust."
 )
+#: Coordinates up to which the rank of the constraints is followed along a run.
+MOST_EXAMINED = 60
 System = Annotated[str, typer.Argument(metavar="NAME|FILE.py:CLASS", help=SYSTEM_HELP)]
 MethodName = Annotated[str, typer.Option("--method", "-m", help="The method; see `dalembert list`.")]
 Parameters = Annotated[
@@ -120,12 +123,26 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
     if np.shape(run.lam)[1]:
         rows.append(("max |g|", show.small(np.max(run.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(run.hidden))))
+        rows += dead_points(run)
     if np.size(run.impulse):
         rows.append(("smallest gap", show.small(np.min(run.gap))))
     if "events" in stats:
         rows.append(("events", f"{stats['events']:,}"))
     rows += [(f"drift of {name}", show.small(change)) for name, change in invariant_changes(run).items()]
     return rows
+
+
+def dead_points(run: Trajectory) -> list[show.Row]:
+    """Where the constraints became dependent, if they did; large systems are not examined."""
+    if run.system is None or not run.system.provides("holonomic") or run.q.shape[1] > MOST_EXAMINED:
+        return []
+    lost = constraint_rank(run).lost
+    if not lost:
+        return []
+    times = ", ".join(f"{time:.4g}" for time in lost[:3]) + (", ..." if len(lost) > 3 else "")
+    return [
+        ("dead points", f"constraints dependent at t = {times}: which branch follows is chance ({len(lost)} times)")
+    ]
 
 
 def invariant_changes(run: Trajectory) -> dict[str, float]:

@@ -6,12 +6,14 @@ from .foreign import ForeignRun, ForeignSolver, foreign_solvers
 from .invariants import Drift, drift
 from .jumps import hausdorff_distance, l1_error, l2_error, uniform_error
 from .principle import DiscretePrinciple, discrete_principle
+from .rank import ConstraintRank, constraint_rank
 from .recommendation import Candidate, Recommendation, recommend
 from .reference import reference_solution
 from .structure import ReversibilityDefect, reversed_system, reversibility_defect, symplectic_defect
 
 __all__ = [
     "Candidate",
+    "ConstraintRank",
     "Curve",
     "DiscretePrinciple",
     "Drift",
@@ -23,6 +25,7 @@ __all__ = [
     "ReversibilityDefect",
     "WorkPrecision",
     "compare",
+    "constraint_rank",
     "discrete_principle",
     "drift",
     "end_errors",
