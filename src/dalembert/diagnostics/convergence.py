@@ -8,7 +8,7 @@ does not converge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -33,7 +33,7 @@ KEPT_STATES = 10_000
 #: More repetitions than this cannot have been meant.
 MOST_REPEATS = 1000
 #: What can be compared at the end by its name.
-QUANTITIES = ("q", "v", "p", "y", "z", "lam", "psi")
+QUANTITIES = ("q", "v", "p", "y", "z", "lam", "psi", "impulse", "gap", "energy")
 
 
 @dataclass(frozen=True)
@@ -244,11 +244,14 @@ def work_precision(
     repeats: int = 2,
 ) -> WorkPrecision:
     """Errors, wall time and Newton iterations of several methods over the same step sizes."""
-    if not isinstance(methods, Mapping | Sequence) or isinstance(methods, str | bytes) or not methods:
-        raise InputError(f"work_precision expects a list or a dict of methods, at least one, got {shown(methods)}.")
-    for method in methods.values() if isinstance(methods, Mapping) else methods:
+    if not isinstance(methods, Iterable) or isinstance(methods, str | bytes):
+        raise InputError(f"work_precision expects a list or a dict of methods, got {shown(methods)}.")
+    listed = list(methods.values() if isinstance(methods, Mapping) else methods)
+    if not listed:
+        raise InputError("work_precision expects a list or a dict of methods, at least one.")
+    for method in listed:
         instance("each of methods", method, Method, "a method such as da.Rattle()")
-    named = methods if isinstance(methods, Mapping) else {method.name: method for method in methods}
+    named = methods if isinstance(methods, Mapping) else {method.name: method for method in listed}
     if reference is None:
         reference = reference_solution(system, q0, v0, t)
     found = [

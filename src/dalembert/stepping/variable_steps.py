@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from ..arguments import floats, interval
@@ -45,7 +44,7 @@ class Grid(NamedTuple):
 
 def is_sequence(h) -> bool:
     """Whether h is a list or an array of step sizes, not one number."""
-    return isinstance(h, list | tuple) or (isinstance(h, np.ndarray | jax.Array) and h.ndim > 0)
+    return isinstance(h, list | tuple) or (not isinstance(h, str) and np.ndim(h) > 0)
 
 
 def grid_of(t, h) -> Grid:
