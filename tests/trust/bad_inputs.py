@@ -24,8 +24,8 @@ from bad_values import bad_value
 
 import dalembert as da
 
-#: Seconds after which a call counts as hanging; the slowest right ones compile for some of them.
-PATIENCE = 40
+#: Seconds after which a call counts as hanging; the slowest right ones compile for ten of them on a free machine.
+PATIENCE = 120
 #: The shortest message that can say what was expected and what came.
 SHORTEST_MESSAGE = 20
 

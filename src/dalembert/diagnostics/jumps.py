@@ -23,6 +23,8 @@ GAUSS_POINTS = 5
 SMALL_CHANGE = 1e-2
 #: Relative accuracy of the distance between two graphs.
 GRAPH_ACCURACY = 1e-9
+#: Norms are sums of squares: beyond this they overflow.
+LARGEST_VALUE = 1e150
 
 
 class _Pieces(NamedTuple):
@@ -137,12 +139,11 @@ def _difference_from_function(t, x, interpolation: str, grid: np.ndarray, exact:
 
 
 def _values(exact: Callable, times: np.ndarray, size: int) -> np.ndarray:
-    found = np.array([np.asarray(exact(float(time)), dtype=np.float64).ravel() for time in times])
-    if found.shape != (len(times), size):
-        raise InputError(f"an error norm expects exact(t) with {size} components, got the shape {found.shape[1:]}.")
-    if not np.all(np.isfinite(found)):
-        raise InputError("an error norm expects finite values of exact(t), got NaN or infinity.")
-    return found
+    found = [floats("exact(t)", exact(float(time)), finite=True).ravel() for time in times]
+    wrong = next((values for values in found if len(values) != size), None)
+    if wrong is not None:
+        raise InputError(f"an error norm expects exact(t) with {size} components, got the shape {wrong.shape}.")
+    return np.array(found)
 
 
 def _ends(t: np.ndarray, x: np.ndarray, interpolation: str, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,6 +213,10 @@ def _checked(name: str, t, x, interpolation: Any) -> tuple[np.ndarray, np.ndarra
         )
     if not (np.all(np.isfinite(t)) and np.all(np.isfinite(x))):
         raise InputError(f"expected finite times and values of {name}, got NaN or infinity.")
+    if max(np.max(np.abs(t)), np.max(np.abs(x), initial=0.0)) > LARGEST_VALUE:
+        raise InputError(
+            f"expected times and values of {name} up to {LARGEST_VALUE:g} in size, whose squares are finite."
+        )
     if np.any(np.diff(t) < 0) or t[0] == t[-1]:
         raise InputError(f"expected times of {name} that never decrease and span more than one moment.")
     return t, x.reshape(len(t), -1)

@@ -156,7 +156,7 @@ def test_many_points_and_parallel_graphs(offset):
         (([0.0, 2.0], [1.0, 2.0], SHIFTED), "cover the times from 0.0 to 2.0, got 0.0 to 1.0"),
         (([0.0, 1.0], [[1.0, 2.0], [2.0, 3.0]], SHIFTED), "got 2 components and 1 in exact"),
         (([0.0, 1.0], [1.0, 2.0], lambda t: [t, t]), "exact.t. with 1 components"),
-        (([0.0, 1.0], [1.0, 2.0], lambda t: np.nan), "finite values of exact"),
+        (([0.0, 1.0], [1.0, 2.0], lambda t: np.nan), r"exact\(t\) must be finite"),
         (([0.0, 1.0], [1.0, 2.0], SHIFTED, "cubic"), 'interpolation must be "linear" or "constant"'),
     ],
 )
