@@ -28,6 +28,7 @@ from .large_systems import large_systems_table
 from .longer_chains import longer_chains_table
 from .pages import DOCS, ROOT, fill
 from .roundoff import constraint_table, energy_table
+from .spheres import spheres_table
 from .tables import Table
 from .work_precision import work_precision_table
 
@@ -44,6 +45,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "large": lambda: {"large": large_systems_table(share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
         "contacts": lambda: {"contacts": contact_table(repeats, share)},
+        "spheres": lambda: {"spheres": spheres_table(share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},
         "calls": lambda: {"calls": call_cost_table(repeats)},
         "constraints": lambda: {"constraints": constraint_table(share)},

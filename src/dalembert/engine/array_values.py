@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .array_program import CONST, INPUT, LINEAR, ArrayProgram
+from .llvm_walk import compiled_walk
 from .program import NUMPY
 from .ragged import distinct
+
+#: every operation, and how many operands it has
+_OPERANDS = tuple((op, 3 if op == "select" else getattr(function, "nin", 2)) for op, function in NUMPY.items())
 
 
 class ArrayEvaluator:
@@ -34,6 +38,7 @@ class ArrayEvaluator:
             arguments = [place[a] for a in program.arguments(group) if a[0] >= 0]
             self._layers.append((op, slice(first, first + len(group)), arguments))
             first += len(group)
+        self._compiled: _CompiledWalk | None = None
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
         """Outputs along the first axis. `inputs` holds an array for every kind of input; all that have samples have
@@ -52,6 +57,11 @@ class ArrayEvaluator:
         for kind, where, indices in self._inputs:
             table = tables[kind]
             values[where] = table[indices] if table.ndim == values.ndim else table[indices, None]
+        if not samples:
+            if self._compiled is None:
+                self._compiled = _CompiledWalk(self._layers, self.size)
+            self._compiled(values)
+            return values[self._outputs]
         with np.errstate(all="ignore"):
             for op, where, arguments in self._layers:
                 operands = [values.take(a, axis=0) for a in arguments]
@@ -59,6 +69,25 @@ class ArrayEvaluator:
                     operands[0] = operands[0] != 0.0
                 values[where] = NUMPY[op](*operands)
         return values[self._outputs]
+
+
+class _CompiledWalk:
+    """The layers of an evaluator as segments for `llvm_walk.py`."""
+
+    def __init__(self, layers: list[tuple], size: int) -> None:
+        codes = {op: code for code, (op, _) in enumerate(_OPERANDS)}
+        self._codes = np.array([codes[op] for op, _, _ in layers], dtype=np.int32)
+        self._firsts = np.array([where.start for _, where, _ in layers], dtype=np.int64)
+        self._lasts = np.array([where.stop for _, where, _ in layers], dtype=np.int64)
+        self._places = np.zeros((3, size), dtype=np.int32)
+        for _, where, arguments in layers:
+            for row, places in zip(self._places, arguments, strict=False):
+                row[where] = places
+        self._walk = compiled_walk(_OPERANDS)
+
+    def __call__(self, values: np.ndarray) -> None:
+        tables = (values, self._codes, self._firsts, self._lasts)
+        self._walk(*(t.ctypes.data for t in tables), len(self._codes), *(row.ctypes.data for row in self._places))
 
 
 class ArrayValues:

@@ -1,11 +1,13 @@
 """Roots and complementarity. Knows no mechanics."""
 
+from .block_diagonal import BlockDiagonalSolver
 from .complementarity import LcpSolution, lcp_residual, solve_lcp
 from .friction_cone import BlockMatrix, FrictionSolution, block_matrix, friction_residual, solve_friction
 from .newton import Root, find_root
 from .semismooth import NewtonLcpSolution, lcp_newton
 
 __all__ = [
+    "BlockDiagonalSolver",
     "BlockMatrix",
     "FrictionSolution",
     "LcpSolution",

@@ -144,7 +144,10 @@ def _by_turns(problem: ContactProblem, x: np.ndarray, tolerance: float, limit: i
     best, best_residual, used, iterations = x, problem.residual(x), "gauss_seidel", 0
     if best_residual <= tolerance:
         return best, iterations, used
-    for start, name, steps in _starts(problem, x, tolerance, limit):
+    rounds = [_starts(problem, x, tolerance, limit)]
+    if np.any(x):  # sweeps can be caught near a start that a step before was the solution of: then once more from zero
+        rounds.append(_starts(problem, np.zeros_like(x), tolerance, limit))
+    for start, name, steps in itertools.chain.from_iterable(rounds):
         patience = steps // SWEEPS_PER_NEWTON_STEP if problem.b.size <= PATIENT_SIZE else 0
         refined, newton_steps = alart_curnier(problem, start, tolerance, max(NEWTON_STEPS, patience))
         iterations += steps + newton_steps

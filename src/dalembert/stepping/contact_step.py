@@ -14,13 +14,12 @@ the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sparse
-import scipy.sparse.linalg as sparse_linalg
 from jax.flatten_util import ravel_pytree
 
 from .. import nonlinear
@@ -39,7 +38,7 @@ REACH = 3.0
 #: Complementarity residuals above this are failures: of a few closed contacts, and of many, where sweeps end earlier.
 COMPLEMENTARITY, COMPLEMENTARITY_OF_MANY = 1e-10, 1e-6
 #: Closed contacts from which on the second applies, what their sweeps aim at, and the most of them.
-MANY, AIM_OF_MANY, SWEEPS_OF_MANY = 30, 1e-9, 2000
+MANY, AIM_OF_MANY, SWEEPS_OF_MANY = 30, 1e-9, 20_000
 
 
 class _Places(NamedTuple):
@@ -60,7 +59,7 @@ class _Law(NamedTuple):
     rows: np.ndarray  # of w among the values
     moved: np.ndarray  # the impulses among the unknowns
     w_y: Any  # sparse
-    reach: np.ndarray  # S_y^-1 S_P
+    reach: Any  # S_y^-1 S_P, sparse
     W: np.ndarray
     friction: np.ndarray
     directions: int
@@ -121,19 +120,23 @@ class ContactSolver:
         x, (closed, near, friction) = known[:size].copy(), known[size:].reshape(3, contacts)
         closed, near = closed > 0.5, near > 0.5
         x[self._places.impulse[~closed].ravel()] = 0.0
-        laws: list[_Law] = []
+        linear: tuple[list[_Law], Callable] | None = None
         before = np.inf
+        # derivatives without impulses at first: they fall into one block a body, and what they lack is of the size of h
+        impulses = np.concatenate([self._places.impulse.ravel(), self._places.tau])
+        at = np.copy(x)
+        at[impulses] = 0.0
         for _ in range(MAX_ITERATIONS):
-            if laws:
-                values = self._values(x[None], *(part[None] for part in arguments))[0]
-            else:
-                values, jacobian = self._linearised(x, *arguments)
+            values = self._values(x[None], *(part[None] for part in arguments))[0]
+            if linear is None:
+                _, jacobian = self._linearised(at, *arguments)
                 if not (np.all(np.isfinite(values)) and np.all(np.isfinite(jacobian.data))):
                     return None
                 try:
-                    laws, solve = self._factorised(jacobian.tocsc(), closed, near, friction)
+                    linear = self._factorised(jacobian, closed, near, friction)
                 except RuntimeError:  # singular
                     return None
+            laws, solve = linear
             new, residual = self._improved(x, values, laws, solve)
             if not np.all(np.isfinite(new)):
                 return None
@@ -145,25 +148,27 @@ class ContactSolver:
                 self.worst = max(self.worst, residual)
                 return x
             if change > SLOW * before:
-                laws = []
+                linear, at = None, x
             before = change
         return None
 
-    def _factorised(self, columns: Any, closed, near, friction):
+    def _factorised(self, jacobian: Any, closed, near, friction) -> tuple[list[_Law], Callable]:
         """The laws of the contacts that may act, and the solver of the smooth equations."""
         places, count, d = self._places, len(self._places.smooth), self._places.impulse.shape[1]
-        solve = sparse_linalg.splu(sparse.csc_matrix(columns[:count][:, places.smooth])).solve
+        equations = jacobian[:count].tocsc()
+        smooth = nonlinear.BlockDiagonalSolver(equations[:, places.smooth])
         laws, corrected = [], np.flatnonzero(near) if len(places.tau) else np.zeros(0, np.int64)
         for rows, moved, mu, directions in (
             (np.flatnonzero(np.repeat(closed, d)), places.impulse[closed].ravel(), friction[closed], d),
             (places.impulse.size + corrected, places.tau[corrected], np.zeros(len(corrected)), 1),
         ):
             if len(moved):
-                w_y = columns[count + rows][:, places.smooth]
-                reach = solve(columns[:count][:, moved].toarray())
-                W = columns[count + rows][:, moved].toarray() - w_y @ reach
+                velocities = jacobian[count + rows]
+                w_y = velocities[:, places.smooth]
+                reach = smooth.solve_sparse(equations[:, moved])
+                W = (velocities[:, moved] - w_y @ reach).toarray()
                 laws.append(_Law(count + rows, moved, w_y, reach, (W + W.T) / 2, mu, directions))
-        return laws, solve
+        return laws, smooth.solve
 
     def _improved(self, x, values, laws, solve) -> tuple[np.ndarray, float]:
         """The next iterate, and the worst residual of the laws."""

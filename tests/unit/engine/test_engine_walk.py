@@ -1,0 +1,33 @@
+"""The compiled walk through a program in arrays agrees with numpy, operation by operation."""
+
+import numpy as np
+import pytest
+
+from dalembert.engine.array_program import ArrayProgram
+from dalembert.engine.array_values import ArrayEvaluator
+from dalembert.engine.program import NUMPY
+
+_OPERANDS = {op: 3 if op == "select" else function.nin for op, function in NUMPY.items() if op != "select"}
+_OPERANDS["select"] = 3
+
+
+@pytest.mark.parametrize("op", _OPERANDS)
+def test_one_sample_agrees_with_many(op):
+    program = ArrayProgram()
+    a, b = program.inputs("a", 40), program.inputs("b", 40)
+    truth = [program.apply("lt", a, b), program.apply("ge", a, program.constants(0.3))]
+    if op in ("and", "or", "xor", "not"):
+        arguments = truth[: _OPERANDS[op]]
+    elif op == "select":
+        arguments = [truth[0], a, b]
+    else:
+        arguments = [a, b][: _OPERANDS[op]]
+    outputs = np.asarray(program.apply(op, *arguments))
+    evaluate = ArrayEvaluator(program, outputs)
+    random = np.random.default_rng(0)
+    values = {"a": random.uniform(0.05, 0.95, 40), "b": random.uniform(0.05, 0.95, 40)}
+    if op == "acosh":
+        values["a"] = values["a"] + 1.0
+    one = evaluate(values)
+    many = evaluate({name: np.stack([value, value], axis=1) for name, value in values.items()})
+    np.testing.assert_allclose(one[:, 0], many[:, 0], rtol=5e-16, atol=0)
