@@ -86,7 +86,7 @@ from .problem import (  # noqa: E402
     system,
 )
 from .stepping import Adaptive, ConsistentStart, Event, Events, consistent  # noqa: E402
-from .trajectory import Interpolated, Trajectory, boundary_value, load, simulate  # noqa: E402
+from .trajectory import Interpolated, Sweep, Trajectory, boundary_value, load, simulate, sweep  # noqa: E402
 
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
 Trajectory.plot = plots.plot
@@ -143,6 +143,7 @@ __all__ = [
     "State",
     "Step",
     "StepFailure",
+    "Sweep",
     "SymplecticEuler",
     "System",
     "Trajectory",
@@ -174,6 +175,7 @@ __all__ = [
     "squared_distances",
     "squared_triple_products",
     "standard_gauss",
+    "sweep",
     "symmetries",
     "symplectic_defect",
     "system",

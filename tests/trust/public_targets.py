@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import pathlib
 import shutil
+import tempfile
 from typing import Any
 
 import jax.numpy as jnp
@@ -128,6 +129,14 @@ def _measures() -> list[Target]:
                         "t": (0.0, 1.0), "hs": [0.1, 0.05], "repeats": 1},
                {"system": "other", "methods": "other", "q0": "vector", "v0": "vector", "t": "interval", "hs": "sizes",
                 "reference": "vector", "quantity": "choice", "repeats": "integer"}),
+        Target("sweep", da.sweep,
+               lambda: {"system": PENDULUM, "method": da.Rattle(), "grid": {"length": [1.0, 1.1]},
+                        "store": pathlib.Path(tempfile.mkdtemp()) / "sweep.zarr", "executor": "here", "t": (0.0, 1.0),
+                        "h": 0.1},
+               both | {"grid": "other", "store": "path", "start": "other", "q0": "vector",
+                       "v0": "vector", "p0": "vector", "t": "interval", "h": "number", "save_every": "integer",
+                       "combine": "choice", "variables": "choice", "piece": "integer", "project": "flag",
+                       "compensated": "flag", "progress": "flag"}),
         Target("recommend", da.recommend,
                lambda: {"system": OSCILLATOR, "tolerance": 1e-2, "q0": [1.0, 0.0], "v0": [0.0, 1.0], "t": (0.0, 1.0),
                         "candidates": {"rattle": da.Rattle()}, "seconds": 0.2},

@@ -20,16 +20,16 @@ from dalembert.cli.app import run
 NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
     "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
-    "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
+    "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step", "Sweep",
     "System", "HamiltonianSystem", "OverdeterminedDAE",
     "DifferentialAlgebraicInequality", "Rattle", "Shake", "SchatzmanPaoli", "Trajectory",
 }  # fmt: skip
 #: Targets of which one call compiles for seconds.
-SLOW = ("symplectic_defect", "work_precision", "recommend", "observed_order of runs", "radau_iia", "lobatto_iiia",
-        "half_explicit",
-        "reversibility_defect", "discrete_principle", "boundary_value", "events", "EventCapturing", "animate", "DAE",
-        "Composition", "MoreauJean", "plots.", "Trajectory.plot", "Galerkin", "spark", "Spark", "gauss", "Adjoint",
-        "EnergyMomentum", "SymplecticEuler", "discrete_lagrangian", "rolling-disc", "ball-on-turntable")  # fmt: skip
+SLOW = ("symplectic_defect", "work_precision", "recommend", "sweep", "observed_order of runs", "radau_iia",
+        "lobatto_iiia", "half_explicit", "reversibility_defect", "discrete_principle", "boundary_value", "events",
+        "EventCapturing", "animate", "DAE", "Composition", "MoreauJean", "plots.", "Trajectory.plot", "Galerkin",
+        "spark", "Spark", "gauss", "Adjoint", "EnergyMomentum", "SymplecticEuler", "discrete_lagrangian",
+        "rolling-disc", "ball-on-turntable")  # fmt: skip
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import html
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ..method import (
     radau_iia,
 )
 from ..problem import AbstractSystem, prepared
+from ..problem.starting import WithStart
 from ..stepping import check_fit, consistent
 from ..trajectory import Trajectory, simulate
 
@@ -72,13 +73,6 @@ CONTACT = {
     "event-capturing-radau-3": EventCapturing(radau_iia(2)),
     "event-capturing-lobatto-6": EventCapturing(lobatto_iiia(4)),
 }
-
-
-@runtime_checkable
-class WithStart(Protocol):
-    """A system that brings starting values along, as those of the gallery do."""
-
-    def start(self) -> Any: ...
 
 
 @dataclass(frozen=True)

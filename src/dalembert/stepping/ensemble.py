@@ -124,9 +124,10 @@ def integrate_ensemble(
         iterations += spent
         taken += todo
     result, failed = np.concatenate(pieces, axis=1), runner.failed
-    alone = np.flatnonzero(failed >= 0)
+    alone, single = np.flatnonzero(failed >= 0), None
     for k in alone:
-        single = choose_engine(functions, states[k], t0, h, parameters[k], compensated=compensated)
+        if single is None:  # one of its own, so that a batch does not depend on those before it
+            single = choose_engine(functions, states[k], t0, h, parameters[k], compensated=compensated, fresh=True)
         chunk = single.run(single.first_carry(states[k]), t0, h, steps, save_every, parameters[k], steps // save_every)
         result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
         failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
@@ -141,6 +142,12 @@ def integrate_ensemble(
         **runner.report(),
     }
     return EnsembleResult(result, failed, layout, stats)
+
+
+def forget_ensembles() -> None:
+    """The next batch chooses its pivots at its own first member, whatever ran before: then its bits depend on nothing
+    else."""
+    _ensemble.cache_clear()
 
 
 @functools.lru_cache(maxsize=32)

@@ -4,5 +4,16 @@ from .boundary import boundary_value
 from .interpolation import Interpolated
 from .record import Trajectory, batch_error, check_single, load
 from .simulating import simulate
+from .sweep import Sweep, sweep
 
-__all__ = ["Interpolated", "Trajectory", "batch_error", "boundary_value", "check_single", "load", "simulate"]
+__all__ = [
+    "Interpolated",
+    "Sweep",
+    "Trajectory",
+    "batch_error",
+    "boundary_value",
+    "check_single",
+    "load",
+    "simulate",
+    "sweep",
+]
