@@ -101,18 +101,18 @@ def cell(entry: dict[str, Any]) -> str:
 def table(found: dict[str, dict[str, Any]]) -> str:
     """One row for each method on each system; what is not claimed or does not apply is a dash."""
     count = [entry["holds"] for case in found.values() for entry in case.values()]
-    missing = [str(case) for case in all_cases() if str(case) not in found]
+    missing = [case for case in all_cases() if str(case) not in found]
+    incomplete = ", ".join(dict.fromkeys(case.method_name for case in missing))
     lines = [
         f"{len(count)} measurements of {len(METHODS)} methods on {len(GALLERY)} systems; "
         f"{sum(count)} hold, {len(count) - sum(count)} fail."
-        + (f" **{len(missing)} of {len(all_cases())} rows are not measured yet**: `make audit`." if missing else ""),
+        + (f" **{len(missing)} of {len(all_cases())} rows are not measured yet**, of {incomplete}." if missing else ""),
         "",
         "| method | system | " + " | ".join(COLUMNS) + " |",
         "| --- " * (2 + len(COLUMNS)) + "|",
     ]
     for case in all_cases():
         if str(case) not in found:
-            lines.append(f"| {case.method_name} | {case.system_name} | not measured yet" + " |" * len(COLUMNS))
             continue
         entries = found[str(case)]
         cells = [
