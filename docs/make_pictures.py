@@ -19,7 +19,7 @@ import dalembert as da
 from dalembert.diagnostics import end_errors
 from dalembert.engine import Function
 from dalembert.engine.step_program import build_step_program
-from dalembert.gallery import CONTACT_GALLERY, GALLERY, Chain, DoublePendulum
+from dalembert.gallery import SYSTEMS, Chain, DoublePendulum
 from dalembert.plots import plot_convergence, plot_path
 from dalembert.plots.style import GREY, PALETTE, new_figure, save_figure, style
 from dalembert.problem import State, prepared
@@ -184,7 +184,7 @@ def convergence_picture() -> None:
 
 def gallery_pictures() -> None:
     """The path of every system of the gallery from its default start."""
-    for name, kind in (GALLERY | CONTACT_GALLERY).items():
+    for name, kind in SYSTEMS.items():
         system = kind()
         start = system.start()
         method = da.gauss_spark(2) if system.provides("nonholonomic") else da.Rattle()

@@ -1,8 +1,8 @@
 """The tables of README and documentation that follow from the code: `python docs/make_tables.py`.
 
 Writes the table of claims (README.md, docs/methods.md), what is measured of them (docs/methods.md) and the
-systems of the gallery (docs/gallery.md), each between its marks. A test compares the first and the last with the
-code.
+systems of the gallery (docs/gallery.md) and the public names (docs/api.md), each between its marks. Tests compare all
+but the measured numbers with the code.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -23,7 +24,7 @@ from dalembert.diagnostics import (
     reversibility_defect,
     symplectic_defect,
 )
-from dalembert.gallery import CONTACT_GALLERY, GALLERY
+from dalembert.gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY
 from dalembert.method import CATALOGUE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -140,6 +141,45 @@ def contact_sections() -> str:
     return gallery_sections(CONTACT_GALLERY, " --method moreau-jean")
 
 
+def family_sections() -> str:
+    """The same for the systems that were written for one family of methods."""
+    return gallery_sections(FAMILY_GALLERY, " --method energy-momentum")
+
+
+#: Names without a documentation of their own.
+_CONSTANTS = {
+    "CATALOGUE": ("dalembert.method.catalogue.CATALOGUE", "The methods by name, each with its source."),
+    "SCHEMES": ("dalembert.method.composition_schemes.SCHEMES", "The schemes of `da.Composition` by name."),
+}
+
+
+def names_table() -> str:
+    """Every public name of the package, where it is described, and what it is in a sentence."""
+    rows = []
+    for name in da.__all__:
+        value = getattr(da, name)
+        if name in _CONSTANTS:
+            place, words = _CONSTANTS[name]
+        else:
+            place, words = _place_of(name, value), _first_sentence(inspect.getdoc(value) or "")
+        rows.append([f"[`da.{name}`][{place}]", words.replace("|", "\\|")])
+    return _table(["name", "what it is"], rows)
+
+
+def _place_of(name: str, value) -> str:
+    """The anchor of a name on the page: the room that exports it, or the module that is called like it."""
+    if inspect.ismodule(value):
+        return value.__name__
+    if value.__module__.endswith(f".{name}"):  # the module hides the function of its name
+        return f"{value.__module__}.{name}"
+    return ".".join([*value.__module__.split(".")[:2], name])
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n")[0].split()).removesuffix("::")
+    return re.split(r"(?<=\S\.)\s", paragraph)[0].rstrip(".:") + "."
+
+
 def main() -> None:
     """Write all of them."""
     claims = claims_table()
@@ -147,6 +187,8 @@ def main() -> None:
     fill(ROOT / "docs" / "methods.md", "claims", claims)
     fill(ROOT / "docs" / "gallery.md", "gallery", gallery_sections())
     fill(ROOT / "docs" / "gallery.md", "contact_gallery", contact_sections())
+    fill(ROOT / "docs" / "gallery.md", "family_gallery", family_sections())
+    fill(ROOT / "docs" / "api.md", "names", names_table())
     fill(ROOT / "docs" / "methods.md", "measured", measured_table())
 
 

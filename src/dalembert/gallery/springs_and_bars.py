@@ -50,6 +50,9 @@ class FourParticles(Ready, System):
     def invariants(self, t, q, p):
         return momenta(q, p)
 
+    def points(self, t, q):
+        return q.reshape(-1, 3)
+
     def start(self) -> Start:
         q = jnp.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
         return Start(q, jnp.zeros(12).at[11].set(2.0 / 1.7), 10.0, 0.01)
@@ -102,6 +105,9 @@ class Lattice(Ready, System):
 
     def invariants(self, t, q, p):
         return momenta(q, p)
+
+    def points(self, t, q):
+        return q.reshape(-1, 3)
 
     def start(self) -> Start:
         columns = np.arange(self.cells + 1)

@@ -6,6 +6,9 @@ import make_tables
 import pytest
 from benchmarks.pages import block_of, filled
 
+import dalembert as da
+from dalembert import gallery
+
 
 @pytest.mark.parametrize("page", ["README.md", "docs/methods.md"])
 def test_claims(page, root):
@@ -17,6 +20,27 @@ def test_gallery(root):
     text = (root / "docs" / "gallery.md").read_text(encoding="utf-8")
     assert block_of(text, "gallery") == make_tables.gallery_sections(), "run: python docs/make_tables.py"
     assert block_of(text, "contact_gallery") == make_tables.contact_sections(), "run: python docs/make_tables.py"
+    assert block_of(text, "family_gallery") == make_tables.family_sections(), "run: python docs/make_tables.py"
+
+
+def test_every_system_has_a_section_and_a_picture(root):
+    text = (root / "docs" / "gallery.md").read_text(encoding="utf-8")
+    registries = [value for name, value in vars(gallery).items() if name.isupper() and isinstance(value, dict)]
+    assert len(registries) >= 4
+    for name, kind in (pair for registry in registries for pair in registry.items()):
+        assert f"\n## {kind.__name__}\n" in text, name
+        assert f"](pictures/gallery_{name}.png)" in text, name
+
+
+def test_api_page_lists_every_public_name(root):
+    text = (root / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in da.__all__ if f"\n| [`da.{name}`][" not in text] == []
+    assert block_of(text, "names") == make_tables.names_table(), "run: python docs/make_tables.py"
+
+
+def test_every_public_name_has_a_sentence():
+    for line in make_tables.names_table().splitlines()[2:]:
+        assert len(line.rsplit(" | ", 1)[1].split()) >= 3, line
 
 
 def test_measured_numbers_bear_out_the_claims(root):
