@@ -75,7 +75,7 @@ def draw_energy_panels(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colu
             axes.plot(t, errors, color=PALETTE[(k % rows) % len(PALETTE)], linewidth=0.8)
             axes.set_title(title, loc="left", fontsize=13)
             axes.set_xlim(t[0], t[-1])
-            axes.yaxis.get_major_locator().set_params(nbins=4)
+            axes.yaxis.get_major_locator().set_params(nbins=5, min_n_ticks=3)
             scaled_label(axes, "E - E_0")
             if k % rows == rows - 1:
                 axes.set_xlabel("$t$")

@@ -77,6 +77,25 @@ def scaled_label(axes, label: str) -> None:
     axes.set_ylabel(rf"${label}\quad[10^{{{exponent}}}]$")
 
 
+def label_few_decades(axis) -> None:
+    """Numbers at 1, 2 and 5 on a logarithmic axis of less than two decades: powers of ten alone say too little."""
+    from matplotlib.ticker import FuncFormatter
+
+    low, high = axis.get_view_interval()
+    if not 0 < low < high < 100 * low:
+        return
+    axis.set_major_formatter(FuncFormatter(lambda x, _: _short(x)))
+    axis.set_minor_formatter(FuncFormatter(lambda x, _: _short(x) if f"{x:e}"[0] in "25" else ""))
+
+
+def _short(x: float) -> str:
+    """0.002, 50, or a power of ten where that is too long."""
+    if 1e-3 <= x < 1e4:
+        return f"{x:g}"
+    digit, exponent = f"{x:e}"[0], int(f"{x:e}".split("e")[1])
+    return f"$10^{{{exponent}}}$" if digit == "1" else rf"${digit}\cdot 10^{{{exponent}}}$"
+
+
 def draw_energy(axes, run) -> None:
     """E(t) - E(0), with a scale not finer than the roundoff of E."""
     energy = np.asarray(run.energy)

@@ -42,7 +42,8 @@ def _part(part: str) -> str:
 
 def formula_to_html(formula: str) -> str:
     """A formula in the small part of LaTeX described above."""
-    return _group(_TOKEN.findall(formula), 0, None)[0]
+    text = _group(_TOKEN.findall(formula), 0, None)[0]
+    return re.sub(rf"({'|'.join(_UPRIGHT)}) (?=<su[bp]>)", r"\1", text)  # the power of a function stands close to it
 
 
 def _group(tokens: list[str], start: int, end: str | None) -> tuple[str, int]:

@@ -22,9 +22,10 @@ import numpy as np
 
 from ..papers import Claim, Experiment, Result
 from ..plots import write_atomically
+from .panels import name_panels, panels_of
 
 FIGURES = ("figure.svg", "figure.png")
-RESULT, ERROR = "result.json", "error.txt"
+PANELS, RESULT, ERROR = "panels.json", "result.json", "error.txt"
 #: What an experiment writes, and removes before it runs again.
 WRITTEN = (".json", ".csv", ".svg", ".png", ".txt")
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
@@ -95,7 +96,7 @@ def stored(name: str, quick: bool, output: pathlib.Path) -> Record | None:
         content = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         if content["code"] != code_identity() or content["quick"] != quick or content["name"] != name:
             return None
-        if not all((folder / figure).is_file() for figure in FIGURES):
+        if not all((folder / figure).is_file() for figure in (*FIGURES, PANELS)):
             return None
         claims = [Claim(**claim) for claim in content["claims"]]
         return Record(name, claims, content["tables"], content["seconds"])
@@ -112,11 +113,16 @@ def _draw(experiment: Experiment, result: Result, folder: pathlib.Path) -> None:
     import matplotlib as mpl
 
     figure = experiment.draw(result)
-    # letters as outlines: the page shall look the same where the fonts are missing; the same result, the same file
-    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": experiment.name}):
-        for name in FIGURES:
-            settings: dict[str, Any] = {"metadata": {"Date": None}} if name.endswith("svg") else {"dpi": 160}
-            write_atomically(folder / name, lambda part, s=settings, n=name: figure.savefig(part, format=n[-3:], **s))
+    name_panels(figure)
+    # letters as outlines: the page shall look the same where the fonts are missing; the same result, the same file;
+    # all points of a curve: a reader may zoom in
+    settings: dict[str, Any] = {"svg.fonttype": "path", "svg.hashsalt": experiment.name, "path.simplify": False}
+    vector, pixels = (folder / name for name in FIGURES)
+    write_atomically(pixels, lambda part: figure.savefig(part, format="png", dpi=160))
+    with mpl.rc_context(settings):
+        write_atomically(vector, lambda part: figure.savefig(part, format="svg", metadata={"Date": None}))
+    text = json.dumps(panels_of(figure), allow_nan=False)  # after drawing: only then the places are known
+    write_atomically(folder / PANELS, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _plain(column) -> list:

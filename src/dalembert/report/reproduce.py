@@ -8,20 +8,22 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import datetime
+import itertools
 import multiprocessing
 import os
 import pathlib
 import platform
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from ..errors import InputError
-from ..papers import EXPERIMENTS, Experiment, experiment_named
+from ..papers import EXPERIMENTS, MOTIONS, Experiment, experiment_named
 from ..plots import write_atomically
+from .motions import Motions, stored_motions, write_motions
 from .records import ERROR, Record, folder_of, store, stored
 from .reproduction_page import reproduction_page
 
@@ -76,9 +78,12 @@ def reproduce(
     shown = dict(records) if experiments is not None else _with_earlier(records, quick, folder)
     known = EXPERIMENTS if experiments is None else experiments
     pages = {name: experiment for name, experiment in known.items() if name in shown}
-    text = reproduction_page(pages, shown, folder, quick, _environment(time.perf_counter() - begun))
+    here = jobs == 1 or experiments is not None
+    motions, failures = _motions(pages.values(), folder, again, 1 if here else jobs or os.cpu_count() or 1)
+    text = reproduction_page(pages, shown, folder, quick, _environment(time.perf_counter() - begun), motions, failures)
     write_atomically(index, lambda part: part.write_text(text, encoding="utf-8"))
-    return Reproduction(records, [line for record in records.values() for line in record.failures], index)
+    failures = [*(line for record in records.values() for line in record.failures), *failures]
+    return Reproduction(records, failures, index)
 
 
 def _chosen(names: Sequence[str], experiments: dict[str, Experiment] | None) -> dict[str, Experiment]:
@@ -172,6 +177,44 @@ def _run_pool(names: list[str], quick: bool, output: pathlib.Path, jobs: int, te
         return
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _motions(
+    experiments: Iterable[Experiment], output: pathlib.Path, again: bool, jobs: int
+) -> tuple[Motions, list[str]]:
+    """The motions of the papers that are shown, and which of them failed."""
+    keys = list(dict.fromkeys(experiment.paper.key for experiment in experiments))
+    found: Motions = {} if again else {key: motions for key in keys if (motions := stored_motions(key, output))}
+    todo, failures = [key for key in keys if key not in found and key in MOTIONS], []
+    if jobs == 1 or len(todo) <= 1:
+        made = map(run_motions, todo, itertools.repeat(str(output)))
+        return found | _collected(todo, made, failures), failures
+    with concurrent.futures.ProcessPoolExecutor(
+        min(jobs, len(todo)), mp_context=multiprocessing.get_context("spawn")
+    ) as pool:
+        made = pool.map(run_motions, todo, itertools.repeat(str(output)))
+        return found | _collected(todo, made, failures), failures
+
+
+def run_motions(key: str, output: str) -> dict[str, dict] | str:
+    """What a process does: the motions of one paper, or why there are none."""
+    try:
+        return write_motions(key, pathlib.Path(output))
+    except Exception as error:
+        return f"motions of {key}: {type(error).__name__}: {error}"
+
+
+def _collected(keys: list[str], made: Iterable[dict[str, dict] | str], failures: list[str]) -> Motions:
+    found: Motions = {}
+    try:
+        for key, motions in zip(keys, made, strict=True):
+            if isinstance(motions, str):
+                failures.append(motions)
+            else:
+                found[key] = motions
+    except BrokenProcessPool:
+        failures.append("motions: a process died without a word (out of memory?).")
+    return found
 
 
 def _environment(seconds: float) -> str:

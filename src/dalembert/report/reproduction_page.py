@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import itertools
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..papers import CONFIRMED, CORRECTED, REFUTED, Claim, Experiment, Paper
+from .embedding import figure_html, motion_html, static
 from .formulas import inline_to_html, text_to_html
-from .page import CSS, light_picture
+from .motions import Motions
+from .page import CSS
 from .records import FIGURES, RESULT, Record, file_stem, folder_of
 
-#: A figure with more bytes than this is shown as pixels.
-LARGEST_SVG = 400_000
 #: Tables with more rows than this are not shown, only linked.
 MOST_ROWS = 12
-
-_CSS = """
-.formula { white-space: nowrap; } .formula i { font-family: "STIX Two Text", "Times New Roman", serif; }
-sub, sup { line-height: 0; font-size: .75em; }
-.counts { display: flex; flex-wrap: wrap; gap: .4rem 1.4rem; padding: 0; margin: .8rem 0; list-style: none; }
-.counts b { font-size: 1.25rem; }
-.warn { color: var(--warn); } .verdict { white-space: nowrap; }
-:root { --warn: #7a5a00; } @media (prefers-color-scheme: dark) { :root { --warn: #e3bd5b; } }
-table.claims td, table.claims th { text-align: left; white-space: normal; vertical-align: top; }
-table.claims td:first-child { white-space: nowrap; }
-table.claims td:last-child { white-space: nowrap; }
-table.numbers { width: auto; max-width: 100%; margin: .6rem 0; }
-table.numbers th:not(:first-child), table.numbers td:not(:first-child) { text-align: right; }
-ol.claims { padding-left: 1.2rem; max-width: 46rem; } ol.claims li { margin: .55rem 0; overflow-wrap: anywhere; }
-ol.claims p { margin: .1rem 0; } img.figure { width: 100%; max-width: 46rem; }
-section.experiment { border-top: 1px solid var(--line); margin-top: 2rem; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-@media (max-width: 46rem) {
-  .formula { white-space: normal; }
-  table.claims tr { display: block; }
-  table.claims td, table.claims td:last-child { display: block; text-align: left; white-space: normal; }
-  table.claims td::before { content: none; }
-  table.numbers { width: 100%; } table.numbers tr { display: block; }
-  table.numbers td { white-space: normal; overflow-wrap: anywhere; }
-}
-"""
 
 _KINDS = {CONFIRMED: "good", CORRECTED: "warn", REFUTED: "bad"}
 
@@ -53,10 +26,15 @@ def reproduction_page(
     output: pathlib.Path,
     quick: bool,
     environment: str,
+    motions: Motions,
+    failures: Sequence[str] = (),
 ) -> str:
-    """The whole page as text."""
-    by_paper = itertools.groupby(experiments.values(), key=lambda experiment: experiment.paper)
-    sections = "".join(_paper_section(paper, group, records, output) for paper, group in by_paper)
+    """The whole page as text; `failures` are those that belong to no experiment."""
+    papers = _by_paper(experiments)
+    sections = "".join(
+        _paper_section(paper, group, records, motions.get(paper.key, {}), output) for paper, group in papers
+    )
+    contents = "".join(f'<li><a href="#{_anchor(paper)}">{html.escape(paper.title)}</a></li>' for paper, _ in papers)
     mode = "quick version: shorter runs, parts of the long tables" if quick else "full version"
     return f"""<!doctype html>
 <html lang="en">
@@ -64,19 +42,32 @@ def reproduction_page(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>dalembert: the papers, computed again</title>
-<style>{CSS}{_CSS}</style>
+<style>{CSS}{static("report.css")}</style>
 </head>
 <body>
 <h1>The papers, computed again</h1>
 <p>Figures and tables of the papers behind the methods, each computed anew, and what the papers say about them,
 claim by claim. All numbers were measured by this program.</p>
-{_overall(records)}
+{_overall(records, failures)}
 <p class="soft">{html.escape(environment)} This is the {mode}.</p>
-{_claims_table(records)}
+<nav aria-label="papers"><ul>{contents}</ul></nav>
+<h2 id="claims">All claims</h2>
+{_claims_table(papers, records)}
 {sections}
+<script>{static("zoom.js")}</script>
+<script>{static("player.js")}</script>
 </body>
 </html>
 """
+
+
+def _by_paper(experiments: Mapping[str, Experiment]) -> list[tuple[Paper, list[Experiment]]]:
+    groups = itertools.groupby(experiments.values(), key=lambda experiment: experiment.paper)
+    return [(paper, list(group)) for paper, group in groups]
+
+
+def _anchor(paper: Paper) -> str:
+    return f"paper-{html.escape(paper.key)}"
 
 
 def verdict_words(claim: Claim) -> tuple[str, str]:
@@ -88,7 +79,7 @@ def verdict_words(claim: Claim) -> tuple[str, str]:
     return claim.verdict, _KINDS[claim.verdict]
 
 
-def _overall(records: Mapping[str, Record]) -> str:
+def _overall(records: Mapping[str, Record], others: Sequence[str]) -> str:
     claims = [claim for record in records.values() for claim in record.claims]
     counts = [
         (sum(claim.verdict == CONFIRMED and claim.as_expected for claim in claims), "confirmed", "good"),
@@ -102,32 +93,49 @@ def _overall(records: Mapping[str, Record]) -> str:
         (sum(bool(record.error) for record in records.values()), "experiments failed", "bad"),
     ]
     items = "".join(f'<li class="{kind}"><b>{n}</b> {words}</li>' for n, words, kind in counts if n)
-    failures = [line for record in records.values() for line in record.failures]
+    failures = [*(line for record in records.values() for line in record.failures), *others]
     listed = "".join(f"<li>{html.escape(line)}</li>" for line in failures)
     return f'<ul class="counts">{items}</ul>' + (f'<ul class="bad">{listed}</ul>' if failures else "")
 
 
-def _claims_table(records: Mapping[str, Record]) -> str:
-    rows = []
-    for record in records.values():
-        link = f'<a href="#{html.escape(record.name)}">{html.escape(record.name)}</a>'
-        if record.error:
-            rows.append((link, html.escape(record.error), '<span class="bad">failed</span>'))
-        for claim in record.claims:
-            words, kind = verdict_words(claim)
-            rows.append((link, inline_to_html(claim.statement), f'<span class="{kind}">{words}</span>'))
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+def _claims_table(papers: Iterable[tuple[Paper, list[Experiment]]], records: Mapping[str, Record]) -> str:
+    bodies = []
+    for paper, group in papers:
+        title = f'<a href="#{_anchor(paper)}">{html.escape(paper.title)}</a>'
+        lines = [f'<tr><th class="paper" colspan="3" scope="colgroup">{title}</th></tr>']
+        for record in (records[experiment.name] for experiment in group):
+            for k, (link, statement, verdict) in enumerate(_claim_rows(record)):
+                begin, place = (' class="first"', link) if k == 0 else ("", "")  # one link for all claims of a figure
+                lines.append(f"<tr{begin}><td>{place}</td><td>{statement}</td><td>{verdict}</td></tr>")
+        bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     head = "<thead><tr><th>figure or table</th><th>claim</th><th>verdict</th></tr></thead>"
-    return f'<table class="claims">{head}<tbody>{body}</tbody></table>'
+    return f'<table class="claims">{head}{"".join(bodies)}</table>'
+
+
+def _claim_rows(record: Record) -> list[tuple[str, str, str]]:
+    """Link, statement and verdict of every claim of an experiment."""
+    link = f'<a href="#{html.escape(record.name)}">{html.escape(record.name)}</a>'
+    rows = [(link, html.escape(record.error), '<span class="bad">failed</span>')] if record.error else []
+    for claim in record.claims:
+        words, kind = verdict_words(claim)
+        rows.append((link, inline_to_html(claim.statement), f'<span class="{kind}">{words}</span>'))
+    return rows
 
 
 def _paper_section(
-    paper: Paper, group: Iterable[Experiment], records: Mapping[str, Record], output: pathlib.Path
+    paper: Paper,
+    group: Iterable[Experiment],
+    records: Mapping[str, Record],
+    motions: Mapping[str, dict],
+    output: pathlib.Path,
 ) -> str:
     parts = "".join(_experiment_section(experiment, records[experiment.name], output) for experiment in group)
+    played = "".join(motion_html(motion) for motion in motions.values())
+    watched = f'<h3>The motions</h3><div class="motions">{played}</div>' if played else ""
     return (
-        f'<h2>{html.escape(paper.title)}</h2><p class="soft">{html.escape(paper.citation)}</p>'
-        f"<p>{inline_to_html(paper.about)}</p>{parts}"
+        f'<h2 id="{_anchor(paper)}">{html.escape(paper.title)}</h2><p class="soft">{html.escape(paper.citation)}</p>'
+        f"<p>{inline_to_html(paper.about)}</p>"
+        f"{watched}{parts}"
     )
 
 
@@ -142,7 +150,7 @@ def _experiment_section(experiment: Experiment, record: Record, output: pathlib.
     claims = "".join(_claim(claim) for claim in record.claims)
     tables = "".join(_numbers(name, table) for name, table in record.tables.items())
     return (
-        f'{head}{_figure(folder, experiment.title)}<ol class="claims">{claims}</ol>{tables}'
+        f'{head}{figure_html(folder, experiment.name, experiment.title)}<ol class="claims">{claims}</ol>{tables}'
         f'<p class="soft">{_files(experiment.name, record)}; {record.seconds:.1f} s</p></section>'
     )
 
@@ -156,16 +164,6 @@ def _claim(claim: Claim) -> str:
     )
 
 
-def _figure(folder: pathlib.Path, title: str) -> str:
-    vector, pixels = (folder / name for name in FIGURES)
-    if vector.stat().st_size <= LARGEST_SVG:
-        kind, data = "image/svg+xml", vector.read_bytes()
-    else:
-        kind, data = "image/png", light_picture(pixels)
-    source = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-    return f'<figure><img class="figure" src="{source}" alt="{html.escape(title)}" loading="lazy"></figure>'
-
-
 def _numbers(name: str, table: Mapping[str, list]) -> str:
     """A short table; columns of one length."""
     columns = list(table)
@@ -174,12 +172,13 @@ def _numbers(name: str, table: Mapping[str, list]) -> str:
         return ""
     head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     body = "".join(
-        "<tr>"
-        + "".join(f'<td data-name="{html.escape(column)}">{_value(table[column][k])}</td>' for column in columns)
-        + "</tr>"
-        for k in range(count)
+        "<tr>" + "".join(f"<td>{_value(table[column][k])}</td>" for column in columns) + "</tr>" for k in range(count)
     )
-    return f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return (
+        f"<details><summary>Numbers: {html.escape(name)}</summary>"
+        f'<div class="frame" tabindex="0" role="group" aria-label="{html.escape(name)}">'
+        f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>'
+    )
 
 
 def _value(value) -> str:

@@ -10,9 +10,11 @@ from dalembert.papers import (
     CONFIRMED,
     CORRECTED,
     EXPERIMENTS,
+    MOTIONS,
     REFUTED,
     Claim,
     Experiment,
+    Motion,
     Paper,
     Result,
     erratum,
@@ -100,3 +102,32 @@ def test_starting_values_lie_on_one_energy_surface():
     kinetic = 0.5 * np.sum(v0**2, axis=1)
     pairs = q0[:, 4] ** 2 * q0[:, 5] ** 2 + np.sum(q0[:, 1:4] ** 2 * q0[:, 4:] ** 2, axis=1)
     np.testing.assert_allclose(kinetic + 0.5 * (np.sum(q0**2, axis=1) + pairs), 3.06, rtol=1e-15)
+
+
+def test_every_paper_has_motions():
+    assert set(MOTIONS) == {experiment.paper.key for experiment in EXPERIMENTS.values()}
+    assert all(len(motions) >= 2 for motions in MOTIONS.values())
+
+
+@pytest.mark.parametrize(("key", "name"), [("odae", "cubic"), ("jay", "skate"), ("wenger", "pendulums")])
+def test_motions_can_be_computed(key, name):
+    motion = MOTIONS[key][name]()
+    assert motion.points.shape[0] == len(motion.t)
+    assert motion.title
+    assert motion.caption
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [(key, name) for key, motions in MOTIONS.items() for name in motions], ids="-".join)
+def test_all_motions_can_be_computed(name):
+    assert np.ptp(MOTIONS[name[0]][name[1]]().points) > 0.5
+
+
+def test_motions_are_checked():
+    t = np.linspace(0.0, 1.0, 3)
+    with pytest.raises(InputError, match=r"points must have shape \(3, points, 2 or 3\), got \(2, 1, 2\)"):
+        Motion("a", "b", t, np.zeros((2, 1, 2)))
+    with pytest.raises(InputError, match="must be finite"):
+        Motion("a", "b", t, np.full((3, 1, 2), np.nan))
+    with pytest.raises(InputError, match="needs 1 names, got 2"):
+        Motion("a", "b", t, np.zeros((3, 1, 2)), names=("x", "y"))

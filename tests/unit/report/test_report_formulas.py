@@ -12,6 +12,7 @@ from dalembert.report.formulas import formula_to_html, inline_to_html, text_to_h
         ("v_3 - q_2 v_1 = 0", "<i>v</i><sub>3</sub> − <i>q</i><sub>2</sub> <i>v</i><sub>1</sub> = 0"),
         (r"\lambda_{k+1}", "λ<sub><i>k</i>+1</sub>"),
         (r"\sin(2x + y)", "sin (2<i>x</i> + <i>y</i>)"),
+        (r"\sin^2(t)", "sin<sup>2</sup>(<i>t</i>)"),
         ("q_ab", "<i>q</i><sub><i>a</i></sub><i>b</i>"),
         ("x^{n_{2}}", "<i>x</i><sup><i>n</i><sub>2</sub></sup>"),
         ("a < b", "<i>a</i> &lt; <i>b</i>"),

@@ -4,13 +4,15 @@ import csv
 import importlib
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dalembert.errors import InputError
-from dalembert.papers import Claim, Experiment, Paper, Result, erratum, judged
+from dalembert.papers import MOTIONS, Claim, Experiment, Motion, Paper, Result, erratum, judged
 from dalembert.plots.style import new_figure
-from dalembert.report import records, reproduce, reproduction_page
+from dalembert.report import embedding, records, reproduce, reproduction_page
 from dalembert.report.records import Record, file_stem, folder_of, stored
 
 PAPER = Paper(9, "tiny", "A. Author, A paper, 1900", "A tiny paper", "About $q_1$.")
@@ -44,6 +46,7 @@ def test_files(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == [
         "figure.png",
         "figure.svg",
+        "panels.json",
         "result.json",
         "some_numbers.csv",
     ]
@@ -57,22 +60,22 @@ def test_files(tmp_path):
 
 def test_the_page_needs_nothing_else(tmp_path):
     text = run_tiny(tmp_path, tiny("tiny-fig-1")).index.read_text(encoding="utf-8")
-    assert "http:" not in text
     assert "https:" not in text
-    assert "<script" not in text
+    # the name of a vocabulary, which nobody fetches
+    assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "@import" not in text
     assert all(source.startswith("data:image/") for source in re.findall(r'src="([^"]*)"', text))
-    links = re.findall(r'href="([^"]*)"', text)
-    assert all(link.startswith(("#tiny-fig-1", "experiments/tiny-fig-1/")) for link in links)
+    links, ids = re.findall(r'href="([^"]*)"', text), re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
     for link in links:
-        assert link.startswith("#") or (tmp_path / link).is_file()
+        assert link[1:] in ids if link.startswith("#") else (tmp_path / link).is_file(), link
     assert 'name="viewport"' in text
     assert "prefers-color-scheme: dark" in text
 
 
 def test_the_page_tells_all(tmp_path):
     text = run_tiny(tmp_path, tiny("tiny-fig-1"), tiny("tiny-fig-2")).index.read_text(encoding="utf-8")
-    assert text.count("<h2>A tiny paper</h2>") == 1
+    assert text.count('<h2 id="paper-tiny">A tiny paper</h2>') == 1
     assert text.count('<section class="experiment"') == 2
     assert "It holds for" in text
     assert "Measured: 1 &lt; 2" in text
@@ -83,10 +86,79 @@ def test_the_page_tells_all(tmp_path):
 
 
 def test_large_figures_become_pixels(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction_page, "LARGEST_SVG", 10)
+    monkeypatch.setattr(embedding, "LARGEST_SVG", 10)
     text = run_tiny(tmp_path, tiny("tiny-fig-1")).index.read_text(encoding="utf-8")
     assert "data:image/png;base64," in text
-    assert "svg+xml" not in text
+    assert "<svg" not in text
+
+
+def test_panels_know_their_axes(tmp_path):
+    def draw(result: Result):
+        figure = new_figure(6.0, 4.0, ".")
+        first, second, table = figure.subplots(3, 1)
+        first.semilogx([1.0, 100.0], [2e-7, 8e-7])
+        first.set_xlim(1.0, 100.0)
+        second.sharex(first)
+        second.plot([1.0, 100.0], [-1.0, 1.0])
+        table.plot([0.0, 1.0])
+        table.set_navigate(False)
+        figure.add_axes((0.8, 0.8, 0.1, 0.1), projection="3d")
+        return figure
+
+    run_tiny(tmp_path, replace(tiny("tiny-fig-1"), draw=draw))
+    first, second = json.loads((folder_of(tmp_path, "tiny-fig-1") / "panels.json").read_text(encoding="utf-8"))
+    assert (first["shares_x"], second["shares_x"]) == ([1], [0])
+    assert first["x"] == pytest.approx({"low": 1.0, "high": 100.0, "log": True, "unit": 1.0})
+    assert first["y"]["unit"] == pytest.approx(1e-7)
+    assert second["y"]["unit"] == pytest.approx(1.0)
+    left, top, width, height = first["box"]
+    assert 0 < left < left + width < 432
+    assert 0 < top < top + height < second["box"][1] < 288
+
+
+def test_ids_of_figures_do_not_meet_in_the_page():
+    file = (
+        '<?xml version="1.0"?>\n<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="72pt" height="72pt" '
+        'viewBox="0 0 72 72" xmlns="http://www.w3.org/2000/svg"><metadata>x</metadata><!-- y --><g id="a">'
+        '<path d="M 0 0 \nL 1.23456 -2.34567 \n" clip-path="url(#b)"/><use xlink:href="#m"/></g></svg>'
+    )
+    text = embedding.inline_svg(file, "fig", 'a "title"')
+    assert 'id="fig--a"' in text
+    assert "url(#fig--b)" in text
+    assert ' href="#fig--m"' in text
+    assert "L 1.234 -2.345 " in text
+    assert 'aria-label="a &quot;title&quot;" style="--natural: 72px"' in text
+    assert not any(word in text for word in ("xmlns", "metadata", "<!--", "72pt"))
+
+
+def test_motions_are_kept_and_shown(tmp_path, monkeypatch):
+    calls = []
+
+    def swing() -> Motion:
+        calls.append("swing")
+        t = np.linspace(0.0, 1.0, 5)
+        points = np.stack([np.sin(t), -np.cos(t)], axis=1)[:, None]
+        return Motion("A <swing>", "with $q_1$", t, points, names=("mass",), bars=((None, 0),))
+
+    monkeypatch.setitem(MOTIONS, "tiny", {"swing": swing})
+    run_tiny(tmp_path, tiny("tiny-fig-1"))
+    text = run_tiny(tmp_path, tiny("tiny-fig-1")).index.read_text(encoding="utf-8")
+    assert calls == ["swing"]
+    assert (tmp_path / "motions" / "tiny-swing.json").is_file()
+    assert text.count('<figure class="motion">') == 1
+    assert "A &lt;swing&gt;" in text
+    run_tiny(tmp_path, tiny("tiny-fig-1"), again=True)
+    assert calls == ["swing", "swing"]
+
+
+def test_a_motion_that_fails_is_a_failure(tmp_path, monkeypatch):
+    def bad() -> Motion:
+        raise ValueError("no luck")
+
+    monkeypatch.setitem(MOTIONS, "tiny", {"bad": bad})
+    result = run_tiny(tmp_path, tiny("tiny-fig-1"))
+    assert result.failures == ["motions of tiny: ValueError: no luck"]
+    assert "no luck" in result.index.read_text(encoding="utf-8")
 
 
 def test_finished_experiments_are_kept(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 
 import dalembert as da
 
+from ...plots.series import label_few_decades
 from ...plots.style import PALETTE, new_figure, style
 from ..experiment import Experiment, Result, judged
 from . import PAPER
@@ -61,18 +62,16 @@ def result_of(methods: dict, steps) -> Result:
 
 def draw_errors(result: Result) -> Figure:
     """Errors against h, one panel a problem."""
-    from matplotlib.ticker import NullFormatter
-
     with style():
-        figure = new_figure(10.0, 4.0, ".")
+        figure = new_figure(10.0, 4.2, ".")
         for number, (problem, data) in enumerate(result.data.items()):
             axes = figure.add_subplot(1, len(result.data), number + 1)
             names = [name for name in data if name != "h"]
             for colour, marker, name in zip(PALETTE, "os^vD", names, strict=False):
                 errors = np.maximum(np.asarray(data[name]), 1e-17)
                 axes.loglog(np.asarray(data["h"]), errors, marker + "-", color=colour, label=name, markersize=5)
-            axes.xaxis.set_minor_formatter(NullFormatter())
-            axes.set_title(problem)
+            label_few_decades(axes.xaxis)
+            axes.set_title(problem.replace(" with", "\nwith"), fontsize=14)
             axes.set_xlabel("$h$")
             if number == 0:
                 axes.set_ylabel(r"largest error of $q$")

@@ -4,6 +4,7 @@ import numpy as np
 
 import dalembert as da
 
+from ...plots.series import label_few_decades
 from ...plots.style import GREY, PALETTE, new_figure, style
 from ..experiment import Experiment, Result, judged
 from . import PAPER
@@ -68,6 +69,7 @@ def draw(result: Result):
             for colour, norm in zip(PALETTE, NORMS, strict=False):
                 axes.loglog(h, np.asarray(data[norm]), MARKERS[norm] + "-", color=colour, label=norm, linewidth=0.8)
             axes.loglog(h, 0.5 * np.asarray(data["L1"])[-1] * h / h[-1], color=GREY, linewidth=1, label="slope 1")
+            label_few_decades(axes.xaxis)
             axes.set_title(name)
             axes.set_xlabel("$h$")
             if number == 0:

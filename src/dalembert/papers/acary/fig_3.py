@@ -4,6 +4,7 @@ import numpy as np
 
 import dalembert as da
 
+from ...plots.series import label_few_decades
 from ...plots.style import PALETTE, new_figure, style
 from ..experiment import Experiment, Result, judged
 from . import PAPER
@@ -74,8 +75,6 @@ def _work_ratio(data) -> float:
 
 
 def draw(result: Result):
-    from matplotlib.ticker import NullFormatter
-
     with style():
         figure = new_figure(8.4, 4.2, ".")
         for number, name in enumerate(SHOWN):
@@ -83,7 +82,8 @@ def draw(result: Result):
             axes = figure.add_subplot(1, 2, number + 1)
             for colour, marker, kind in zip(PALETTE, "x+s", ("constant", "adaptive", "event-aware"), strict=False):
                 axes.loglog(data[f"{kind}: error"], data[f"{kind}: work"], marker + "-", color=colour, label=kind)
-            axes.xaxis.set_minor_formatter(NullFormatter())
+            label_few_decades(axes.xaxis)
+            label_few_decades(axes.yaxis)
             axes.set_title(name)
             axes.set_xlabel(r"error of $q$ in $L^1$")
             if number == 0:

@@ -42,23 +42,30 @@ def run(quick: bool) -> Result:
 
 
 def draw(result: Result):
+    from matplotlib.ticker import MaxNLocator
+
     data = result.data["motion"]
     t = np.asarray(data["t"])
     q = np.stack([np.asarray(data[f"q{k // 3}{'xyz'[k % 3]}"]) for k in range(12)], axis=1).reshape(-1, 4, 3)
     with style():
-        figure = new_figure(6.8, 5.4, ".")
+        figure = new_figure(8.4, 5.4, ".")
         axes = figure.add_subplot(projection="3d")
         for k in range(4):
-            axes.plot(*q[:, k].T, color=PALETTE[k], linewidth=0.6, alpha=0.8)
+            axes.plot(*q[:, k].T, color=PALETTE[k], linewidth=1.2, alpha=0.9, label=f"particle {k + 1}")
         for number, time in enumerate(SHOWN):
             row = int(np.argmin(np.abs(t - time)))
             colour = GREY if number == 0 else "black"
             for pair in ((0, 1), (2, 3)):
                 axes.plot(*q[row, list(pair)].T, color=colour, linewidth=2, linestyle=":" if number == 0 else "-")
-        axes.set_xlabel("$x$")
-        axes.set_ylabel("$y$")
-        axes.set_zlabel("$z$")
-        axes.set_box_aspect(None, zoom=0.85)  # pyright: ignore[reportArgumentType]
+        axes.plot([], [], [], color="black", linewidth=2, label="bars, $t = 2.5, 5, 7.5, 10$")
+        axes.plot([], [], [], color=GREY, linewidth=2, linestyle=":", label="bars, $t = 0$")
+        for axis, name in ((axes.xaxis, "$x$"), (axes.yaxis, "$y$"), (axes.zaxis, "$z$")):
+            axis.set_major_locator(MaxNLocator(nbins=4))
+            axis.set_label_text(name)
+            axis.labelpad = 10
+            axis.pane.set_facecolor("white")
+        axes.set_box_aspect(np.ptp(q, axis=(0, 1)), zoom=0.78)
+        axes.legend(loc="center left", bbox_to_anchor=(1.05, 0.5))
     return figure
 
 

@@ -146,7 +146,7 @@ def draw(result: Result):
             table = result.data[kind]
             t = np.asarray(table["t"])
             for j, name in enumerate(METHODS):
-                axes.plot(t, np.asarray(table[name]), color=PALETTE[j], label=name, linewidth=0.8)
+                axes.plot(t, np.asarray(table[name]), color=PALETTE[j], label=name, linewidth=0.6, alpha=0.85)
             if kind == "corrected":
                 slope = float(np.sum(t * np.asarray(table["Lobatto IIIA-B"])) / np.sum(t * t))
                 axes.plot(t, slope * t, "--", color=GREY, label="$O(t)$")
@@ -156,6 +156,8 @@ def draw(result: Result):
             axes.set_ylabel(r"$\mu\,((E - E_0)^2)\, /\, h^4$")
             axes.set_title(("corrected", "printed (holonomic)")[k] + " constraint", pad=46)
             legend_above(axes, columns=2)
+            for line in axes.get_legend().get_lines():
+                line.set(linewidth=2.0, alpha=1.0)  # the curves are thin: their colours would not be told apart
     return figure
 
 

@@ -102,7 +102,9 @@ def draw_errors(result: Result, component: str) -> Figure:
             ("true, conjugate: error", PALETTE[2], "^", "--", "true, conjugate"),
         )
         for key, colour, marker, line, label in curves:
-            axes.loglog(h, np.asarray(data[key]), line, marker=marker, color=colour, label=label, markersize=6)
+            # open and larger: it often lies below another curve
+            look = {"markersize": 10, "markerfacecolor": "none"} if line == ":" else {"markersize": 6}
+            axes.loglog(h, np.asarray(data[key]), line, marker=marker, color=colour, label=label, **look)
         axes.loglog(h, np.asarray(data["true: error"])[-1] * h / h[-1] / 2.5, color=GREY, linewidth=1, label="slope 1")
         axes.set_xlabel("$h$")
         axes.set_ylabel(f"error of ${component}$ at $t = 1$")

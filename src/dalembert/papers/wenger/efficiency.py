@@ -9,6 +9,7 @@ import numpy as np
 
 import dalembert as da
 
+from ...plots.series import label_few_decades
 from ...plots.style import PALETTE, new_figure, style
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ def rows(named: dict[str, Costs]) -> dict[str, list]:
 
 def draw_costs(table, styles: dict[str, tuple[int, str, str]]) -> Figure:
     """Error against run time in double logarithmic axes; `styles` gives colour number, marker and line of each."""
-    from matplotlib.ticker import FuncFormatter
-
     names, seconds, errors = (np.asarray(table[key]) for key in ("method", "seconds", "error of q"))
     with style():
         figure = new_figure(8.4, 4.8, ".")
@@ -108,7 +107,6 @@ def draw_costs(table, styles: dict[str, tuple[int, str, str]]) -> Figure:
         axes.set_yscale("log")
         axes.set_xlabel("run time [ms]")
         axes.set_ylabel("largest error of $q$")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else ""))
+        label_few_decades(axes.xaxis)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -63,6 +63,7 @@ def draw(result: Result):
             axes.plot(t, 1e15 * np.asarray(table[name]), ".", color=PALETTE[k], markersize=2.5, rasterized=True)
             axes.set_title(name, loc="left", fontsize=13)
             axes.set_xlim(0, t[-1])
+            axes.set_navigate(False)  # dots as pixels: nothing to zoom into
             if k % 2 == 0:
                 axes.set_ylabel(r"$I - I_0 \quad [10^{-15}]$")
             if k >= 2:
