@@ -2,9 +2,10 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BROWSER := $(VENV)/.installed-browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-long lint format docs bench bench-peers clean
+.PHONY: help run demo test test-long test-browser lint format docs bench bench-peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +27,13 @@ test: $(INSTALLED) ## Run the fast tests
 
 test-long: $(INSTALLED) ## Run the long tests and the comparisons with other programs
 	$(BIN)/pytest -n 2 -m "long or oracle"
+
+$(BROWSER): $(INSTALLED) requirements-browser.lock
+	$(BIN)/python -m pip install -r requirements-browser.lock
+	touch $@
+
+test-browser: $(BROWSER) ## Look at the report in a headless Chromium, which must be installed
+	$(BIN)/pytest -q -m long tests/browser
 
 lint: $(INSTALLED) ## Check formatting, style and types
 	$(BIN)/ruff format --check .

@@ -33,6 +33,7 @@ class Motion:
         trailing: which points leave a trail; all of them by default.
         colours: numbers of colours of the points; one after the other by default.
         labels: of the axes.
+        equal: whether the axes of a plane have one scale.
         seconds: how long it plays.
     """
 
@@ -47,6 +48,7 @@ class Motion:
     trailing: tuple[int, ...] | None = None
     colours: tuple[int, ...] = ()
     labels: tuple[str, ...] = ("x", "y", "z")
+    equal: bool = True
     seconds: float = 10.0
 
     def __post_init__(self) -> None:
@@ -75,8 +77,7 @@ def motion_of(run: Trajectory, title: str, caption: str, **options) -> Motion:
     """A run, with the bars of its system."""
     geometry = geometry_of(run)
     t, points = sampled(run)
-    bars = () if geometry is None else geometry.bars
-    return Motion(title, caption, t, points, **({"bars": bars} | options))
+    return Motion(title, caption, t, points, bars=() if geometry is None else geometry.bars, **options)
 
 
 def beside(points: Sequence[np.ndarray], gap: float) -> np.ndarray:

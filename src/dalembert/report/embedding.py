@@ -23,7 +23,7 @@ COLOURS = 7
 @functools.cache
 def static(name: str) -> str:
     """A style sheet or a script of the page."""
-    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+    return files("dalembert.report").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def figure_html(folder: pathlib.Path, name: str, title: str) -> str:
@@ -79,7 +79,8 @@ def motion_html(motion: dict) -> str:
     )
     names = f'<ul class="names">{items}</ul>' if items else ""
     sides = [high - low for low, high in zip(motion["low"], motion["high"], strict=True)]
-    ratio = 1.0 if len(sides) == 3 else min(max(sides[0] / sides[1], 0.55), 3.0)
+    shape = sides[0] / sides[1] if motion["equal"] else 1.2
+    ratio = 1.0 if len(sides) == 3 else min(max(shape, 0.55), 3.0)
     turning = " Drag it, or use the arrow keys, to turn it." if len(sides) == 3 else ""
     title = html.escape(motion["title"])
     data = {key: value for key, value in motion.items() if key not in ("title", "caption", "names", "code")}

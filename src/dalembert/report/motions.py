@@ -60,7 +60,7 @@ def for_player(motion: Motion) -> dict[str, Any]:
         everything.append(np.zeros((1, dimension)))
     low, high = (np.array([pick(x, axis=0) for x in everything]) for pick in (np.min, np.max))
     low, high = low.min(axis=0), high.max(axis=0)
-    room = MARGIN * float(np.max(high - low))
+    room = MARGIN * (float(np.max(high - low)) if motion.equal else high - low)
     digits = int(np.ceil(-np.log10(RESOLUTION * max(float(np.max(high - low)), 1e-300))))
     trailing = range(count) if motion.trailing is None else motion.trailing
     return {
@@ -70,6 +70,7 @@ def for_player(motion: Motion) -> dict[str, Any]:
         "labels": list(motion.labels[:dimension]),
         "end": float(motion.t[-1]),
         "seconds": motion.seconds,
+        "equal": motion.equal,
         "low": np.round(low - room, digits).tolist(),
         "high": np.round(high + room, digits).tolist(),
         "bars": [list(pair) for pair in motion.bars],

@@ -51,7 +51,7 @@ def _axis(axis: Axis) -> dict:
 
 def _unit(axis: Axis) -> float:
     """What 1 on the axis stands for: the power of ten that its label or its corner shows."""
-    locations = axis.get_majorticklocs()
+    locations = list(axis.get_majorticklocs())
     for value, label in zip(locations, axis.get_major_formatter().format_ticks(locations), strict=True):
         try:
             shown = float(label.replace("\N{MINUS SIGN}", "-").replace(r"$\mathdefault{", "").replace("}$", ""))

@@ -16,7 +16,6 @@ import re
 import time
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
@@ -116,10 +115,9 @@ def _draw(experiment: Experiment, result: Result, folder: pathlib.Path) -> None:
     name_panels(figure)
     # letters as outlines: the page shall look the same where the fonts are missing; the same result, the same file;
     # all points of a curve: a reader may zoom in
-    settings: dict[str, Any] = {"svg.fonttype": "path", "svg.hashsalt": experiment.name, "path.simplify": False}
     vector, pixels = (folder / name for name in FIGURES)
     write_atomically(pixels, lambda part: figure.savefig(part, format="png", dpi=160))
-    with mpl.rc_context(settings):
+    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": experiment.name, "path.simplify": False}):
         write_atomically(vector, lambda part: figure.savefig(part, format="svg", metadata={"Date": None}))
     text = json.dumps(panels_of(figure), allow_nan=False)  # after drawing: only then the places are known
     write_atomically(folder / PANELS, lambda part: part.write_text(text, encoding="utf-8"))

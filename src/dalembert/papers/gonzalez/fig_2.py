@@ -63,8 +63,8 @@ def draw(result: Result):
             axis.set_major_locator(MaxNLocator(nbins=4))
             axis.set_label_text(name)
             axis.labelpad = 10
-            axis.pane.set_facecolor("white")
-        axes.set_box_aspect(np.ptp(q, axis=(0, 1)), zoom=0.78)
+            axis.pane.set_facecolor("white")  # pyright: ignore[reportAttributeAccessIssue]
+        axes.set_box_aspect(np.ptp(q, axis=(0, 1)), zoom=0.78)  # pyright: ignore[reportArgumentType]
         axes.legend(loc="center left", bbox_to_anchor=(1.05, 0.5))
     return figure
 

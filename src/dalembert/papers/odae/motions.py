@@ -38,6 +38,7 @@ def natural_and_true() -> Motion:
         colours=(6, 0, 1),
         trailing=(1, 2),
         labels=("y₁", "y₂"),
+        equal=False,
         seconds=6.0,
     )
 

@@ -3,7 +3,7 @@
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)"), still = matchMedia("(prefers-reduced-motion: reduce)");
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-  const TRAIL = 0.12; // of the whole motion
+  const TRAIL = 0.2; // of the whole motion
   const TILT = 1.25; // radians: not quite from above
 
   function ticks(low, high, count) { // round numbers, about so many, as pairs of value and text
@@ -50,10 +50,11 @@
     }
     next() {
       cancelAnimationFrame(this.request);
-      let last = performance.now();
+      let last = null; // the clock of the frames may be behind other clocks
       const step = (now) => {
         if (!this.playing || !this.seen) return;
-        this.at = (this.at + ((now - last) / 1000) * (this.frames / this.data.seconds)) % this.frames;
+        const passed = last === null ? 0 : Math.max(0, now - last) / 1000;
+        this.at = (this.at + passed * (this.frames / this.data.seconds)) % this.frames;
         last = now;
         this.draw();
         this.request = requestAnimationFrame(step);
@@ -99,11 +100,12 @@
         box = [[-reach, -reach], [reach, reach]];
       }
       const margin = this.spatial ? 8 : 34, width = this.canvas.clientWidth, height = this.canvas.clientHeight;
-      const scale = Math.min((width - 2 * margin) / (box[1][0] - box[0][0]), (height - 2 * margin) / (box[1][1] - box[0][1]));
+      const scale = [width, height].map((side, k) => (side - 2 * margin) / (box[1][k] - box[0][k]));
+      if (this.data.equal) scale.fill(Math.min(...scale));
       const centre = [0, 1].map((k) => (box[0][k] + box[1][k]) / 2);
       return (point) => {
         const [x, y] = this.flat(point);
-        return [width / 2 + scale * (x - centre[0]), height / 2 - scale * (y - centre[1])];
+        return [width / 2 + scale[0] * (x - centre[0]), height / 2 - scale[1] * (y - centre[1])];
       };
     }
     colours() {
