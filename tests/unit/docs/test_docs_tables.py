@@ -38,6 +38,14 @@ def test_api_page_lists_every_public_name(root):
     assert block_of(text, "names") == make_tables.names_table(), "run: python docs/make_tables.py"
 
 
+def test_functions_called_like_their_modules_are_described(root):
+    """Of two things with one name the page would take the module."""
+    text = (root / "docs" / "api.md").read_text(encoding="utf-8")
+    for place in re.findall(r"\]\[([\w.]+)\]", block_of(text, "names")):
+        if len(set(place.split(".")[-2:])) == 1:
+            assert f"\n::: {place}\n" in text, place
+
+
 def test_every_public_name_has_a_sentence():
     for line in make_tables.names_table().splitlines()[2:]:
         assert len(line.rsplit(" | ", 1)[1].split()) >= 3, line
