@@ -15,11 +15,14 @@ import time
 from rich.console import Console
 
 from ..__main__ import machine
+from ..pages import fill
+from ..spheres import spheres_table
 from .collect import Result, measured, problem_set
 from .environments import CACHE, PEERS
-from .page import all_tables, write_page
+from .page import PAGE, all_tables, write_page
 
 LIMIT = 40.0
+SPHERES = "spheres"  # a comparison with siconos of its own, beside the page's other contacts
 
 
 def chosen(parser: argparse.ArgumentParser, text: str | None, known, what: str) -> list[str]:
@@ -34,11 +37,11 @@ def main() -> None:
     """Measure what is asked for."""
     known = problem_set.problems()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", metavar="A,B,...", help=f"problems: {', '.join(known)}")
+    parser.add_argument("--only", metavar="A,B,...", help=f"problems: {', '.join([*known, SPHERES])}")
     parser.add_argument("--peers", metavar="A,B,...", help=f"programs: {', '.join(PEERS)}")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one program on one problem")
     arguments = parser.parse_args()
-    names = chosen(parser, arguments.only, known, "problem")
+    names = chosen(parser, arguments.only, [*known, SPHERES], "problem")
     peers = chosen(parser, arguments.peers, PEERS, "program")
     whole = arguments.only is None and arguments.peers is None and arguments.limit >= LIMIT
     console = Console(width=max(Console().width, 150))
@@ -46,7 +49,7 @@ def main() -> None:
     console.print(on_what, highlight=False)
     results: list[Result] = []
     for name in names:
-        for peer in peers:
+        for peer in peers if name != SPHERES else ():
             started = time.perf_counter()
             result = measured(PEERS[peer], name, arguments.limit)
             results.append(result)
@@ -55,9 +58,14 @@ def main() -> None:
     on_what += f" Load {load:.1f} before and {after:.1f} after, {minutes:.0f} minutes in all."
     for table in all_tables(results, known):
         table.show(console)
+    spheres = spheres_table() if SPHERES in names else None
+    if spheres is not None:
+        spheres.show(console)
     if whole:
         CACHE.joinpath("results.json").write_text(json.dumps([vars(r) for r in results], indent=1), encoding="utf-8")
         write_page(results, known, on_what)
+        if spheres is not None:
+            fill(PAGE, SPHERES, spheres.markdown())
         console.print("written to docs/benchmarks.md")
 
 
