@@ -16,6 +16,12 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+    # Most of XLA's time goes into code that runs once, which need not be optimised; two workers on two cores want no
+    # threads beside their own (numpy reads these when the workers import it).
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
+
     os.environ["MPLBACKEND"] = "Agg"  # for the programs that tests start
     matplotlib.use("Agg")
 

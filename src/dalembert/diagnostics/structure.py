@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import instance, interval, number, positive
 from ..errors import InputError, StepFailure
-from ..formulation import Mechanics, mechanics_of
+from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
 from ..stepping import consistent, integrate
@@ -38,7 +38,7 @@ def symplectic_defect(
     if int(status) != 0:
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} failed; use a smaller h.")
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    T = _tangent_basis(mechanics_of(system), t0, start.q, start.v, start.p)
+    T = _tangent_basis(system, t0, start.q, start.v, start.p)
     DF = np.asarray(derivative) @ T
     return float(np.linalg.norm(DF.T @ J @ DF - T.T @ J @ T, ord=2))
 
@@ -55,22 +55,23 @@ def _derivative_of_step(system: AbstractSystem, method: Method, z, t0: float, h:
     return jax.jacfwd(one_step, has_aux=True)(z)
 
 
-def _tangent_basis(mechanics: Mechanics, t, q, v, p) -> np.ndarray:
+def _tangent_basis(system: AbstractSystem, t, q, v, p) -> np.ndarray:
     """Orthonormal columns spanning {(a, b): g_q a = 0, d(g_q v + g_t) = 0}; v(q, p) is that of `legendre`."""
-    t = jnp.asarray(t, jnp.float64)
+    normals = np.asarray(_normals(system, jnp.asarray(t, jnp.float64), *map(jnp.asarray, (q, v, p))))
+    _, singular, directions = np.linalg.svd(normals)
+    rank = int(np.sum(singular > 1e-10 * max(1.0, singular[0]))) if len(singular) else 0
+    return directions[rank:].T
+
+
+@eqx.filter_jit
+def _normals(system: AbstractSystem, t, q, v, p):
+    """The gradients of all constraints by (q, p), one row each."""
+    mechanics = mechanics_of(system)
     by_q, by_v, by_p = jax.jacfwd(mechanics.legendre, argnums=(1, 2, 3))(t, q, v, p)
     v_q, v_p = -jnp.linalg.solve(by_v, by_q), -jnp.linalg.solve(by_v, by_p)
     hidden_q, hidden_v = jax.jacfwd(mechanics.hidden, argnums=(1, 2))(t, q, v)
     g_q = jax.jacfwd(mechanics.constraint, argnums=1)(t, q)
-    normals = np.block(
-        [
-            [np.asarray(g_q), np.zeros(g_q.shape)],
-            [np.asarray(hidden_q + hidden_v @ v_q), np.asarray(hidden_v @ v_p)],
-        ]
-    )
-    _, singular, directions = np.linalg.svd(normals)
-    rank = int(np.sum(singular > 1e-10 * max(1.0, singular[0]))) if len(singular) else 0
-    return directions[rank:].T
+    return jnp.block([[g_q, jnp.zeros(g_q.shape)], [hidden_q + hidden_v @ v_q, hidden_v @ v_p]])
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def all_values(point) -> dict:
     found, first = {}, 0
     for name, case in CASES.items():
         x = point[first : first + case.size]
-        found[name] = (case.flat(x), jax.jacfwd(case.flat)(x))
+        found[name] = jax.jit(lambda x, flat=case.flat: (flat(x), jax.jacfwd(flat)(x)))(x)
         first += case.size
     return found
 

@@ -46,7 +46,7 @@ def test_functions_and_derivatives_in_arrays(name):
         jacobian = np.zeros((len(outputs), case.size))
         jacobian[rows, columns] = numbers[len(outputs) :, k]
         np.testing.assert_allclose(numbers[: len(outputs), k], case.flat(x), rtol=1e-13, atol=1e-14)
-        np.testing.assert_allclose(jacobian, jax.jacfwd(case.flat)(x), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(jacobian, jax.jit(jax.jacfwd(case.flat))(x), rtol=1e-12, atol=1e-13)
 
 
 def test_equal_operations_are_one_operation():

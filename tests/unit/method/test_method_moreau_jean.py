@@ -182,7 +182,7 @@ def test_gradients_and_batches_by_jax():
         )
         return run.q[-1, 0]
 
-    slope = jax.grad(height)(0.5, jnp.ones(1))
+    slope = jax.jit(jax.grad(height))(0.5, jnp.ones(1))
     np.testing.assert_allclose(slope, (height(0.5 + 1e-6, [1.0]) - height(0.5 - 1e-6, [1.0])) / 2e-6, rtol=1e-8)
     starts = jnp.linspace(0.5, 1.5, 40)[:, None]
     batch = jax.jit(jax.vmap(lambda start: height(0.5, start)))(starts)
