@@ -51,7 +51,7 @@
   // what of the notation of formulas a reader would still see
   rawMathematics: () => [...document.querySelectorAll("h1, h2, h3, h4, p, li, td, figcaption")]
     .filter((e) => !e.querySelector("a[href^='experiments/']")) // names of files
-    .flatMap((e) => e.innerText.match(/.{0,20}(\$|\\[a-z]+|[_^]\{|[A-Za-z]_\d).{0,20}/g) ?? []),
+    .flatMap((e) => e.innerText.match(/.{0,20}(\$|\\[a-z]+|[_^]\{|[A-Za-z][_^]\d|\blam\b|\bDelta\b).{0,20}/g) ?? []),
   formulas: () => ({
     count: document.querySelectorAll(".formula").length,
     raised: [...document.querySelectorAll(".formula sup, .formula sub")].every(

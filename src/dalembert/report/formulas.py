@@ -11,12 +11,14 @@ import re
 
 _SIGNS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ",
-    "nu": "ν", "pi": "π", "rho": "ρ", "tau": "τ", "phi": "φ", "psi": "ψ", "omega": "ω", "Phi": "Φ", "Psi": "Ψ",
-    "Omega": "Ω", "ell": "ℓ", "le": "≤", "ge": "≥", "ne": "≠", "cdot": "·", "times": "×", "in": "∈", "infty": "∞",
+    "nu": "ν", "pi": "π", "rho": "ρ", "tau": "τ", "phi": "φ", "psi": "ψ", "omega": "ω", "eta": "η", "sigma": "σ",
+    "Gamma": "Γ", "Delta": "Δ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "ℓ", "le": "≤", "ge": "≥", "ne": "≠", "cdot": "·", "times": "×", "in": "∈", "infty": "∞",
     "nabla": "∇", "partial": "∂", "sum": "∑", "int": "∫", "pm": "±", "approx": "≈", "to": "→", "dot": "˙",
     "quad": " ", ",": " ",
 }  # fmt: skip
 _UPRIGHT = ("sin", "cos", "tan", "exp", "log", "min", "max", "sqrt")
+#: What may stand after a backslash.
+COMMANDS = frozenset({*_SIGNS, *_UPRIGHT})
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\,|[A-Za-z]+|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
 
 

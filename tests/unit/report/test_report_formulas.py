@@ -1,8 +1,11 @@
 """Formulas become HTML without network and script."""
 
+import re
+
 import pytest
 
-from dalembert.report.formulas import formula_to_html, inline_to_html, text_to_html
+from dalembert.papers import EXPERIMENTS
+from dalembert.report.formulas import COMMANDS, formula_to_html, inline_to_html, text_to_html
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,11 @@ from dalembert.report.formulas import formula_to_html, inline_to_html, text_to_h
 )
 def test_formula(formula, expected):
     assert formula_to_html(formula) == expected
+
+
+def test_every_command_of_the_papers_is_known():
+    texts = [text for e in EXPERIMENTS.values() for text in (e.title, e.setup, e.paper.title, e.paper.about)]
+    assert {name for text in texts for name in re.findall(r"\\([A-Za-z]+)", text)} <= COMMANDS
 
 
 def test_words_code_and_formulas():

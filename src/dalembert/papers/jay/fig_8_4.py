@@ -109,7 +109,7 @@ def run(quick: bool) -> Result:
 
 def _claims(exponents: dict, many: dict, allowed: tuple, ratios: dict, ends: dict, spread: float) -> list:
     low, high = allowed
-    growth = ", ".join(f"{name}: t^{value:.2f}" for name, value in (exponents | many).items())
+    growth = ", ".join(f"{name}: $t^{{{value:.2f}}}$" for name, value in (exponents | many).items())
     walks = all(low < value < high for value in many.values())
     bounded = all(0.8 < value < 1.25 for value in ratios["printed"].values())
     sizes = list(ends["corrected"].values())

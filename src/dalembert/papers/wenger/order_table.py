@@ -222,7 +222,7 @@ def draw_table(result: Result, rule: str) -> Figure:
             text = "?" if measured is None else "d" if measured < 0.5 else f"{measured:.1f}"
             axes.text(
                 x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=11.5,
-                color=PALETTE[1] if agree == "no" else "white" if shade > 0.8 else "black",
+                color=PALETTE[1] if agree == "no" else "white" if shade > 0.9 else "black",
                 fontweight="bold" if agree == "no" else "normal",
             )  # fmt: skip
         done = set(zip(orders["s"], orders["w"], orders["rule order"], strict=True))

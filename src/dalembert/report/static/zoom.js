@@ -25,9 +25,10 @@
 
   function logTicks(low, high, count) {
     const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
-    if (last - first < 1) { // less than a decade: numbers in between, with their power of ten
-      const k = Math.floor(Math.log10(high)), unit = 10 ** k;
-      return linearTicks(low, high, unit, count).map((tick) => ({ ...tick, text: `${tick.text}·${power(k)}` }));
+    if (last - first < 1) { // less than a decade: numbers in between, with their power of ten where they are long
+      const k = Math.floor(Math.log10(high)), short = k >= -3 && k <= 3, unit = short ? 1 : 10 ** k;
+      const ticks = linearTicks(low, high, unit, count);
+      return short ? ticks : ticks.map((tick) => ({ ...tick, text: `${tick.text}·${power(k)}` }));
     }
     const stride = Math.ceil((last - first + 1) / count), ticks = [];
     for (let k = first; k <= last; k += stride) ticks.push({ value: 10 ** k, text: power(k) });
@@ -237,7 +238,7 @@
       this.band.setAttribute("visibility", "hidden");
       if (!pointer?.band || event.type === "pointercancel") return;
       const found = this.corners(pointer.start, pointer.at);
-      if (found.x[1] - found.x[0] < 0.01 || found.y[1] - found.y[0] < 0.01) return;
+      if (found.x[1] - found.x[0] < 0.004 || found.y[1] - found.y[0] < 0.004) return; // a click, not a box
       for (const key of ["x", "y"]) {
         const [low, high] = panel[key].view, part = found[key];
         panel[key].show(low + part[0] * (high - low), low + part[1] * (high - low));
