@@ -12,7 +12,8 @@ import re
 _SIGNS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ",
     "nu": "ν", "pi": "π", "rho": "ρ", "tau": "τ", "phi": "φ", "psi": "ψ", "omega": "ω", "eta": "η", "sigma": "σ",
-    "Gamma": "Γ", "Delta": "Δ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "ℓ", "le": "≤", "ge": "≥", "ne": "≠", "cdot": "·", "times": "×", "in": "∈", "infty": "∞",
+    "Gamma": "Γ", "Delta": "Δ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+    "ell": "ℓ", "le": "≤", "ge": "≥", "ne": "≠", "cdot": "·", "times": "×", "in": "∈", "infty": "∞",
     "nabla": "∇", "partial": "∂", "sum": "∑", "int": "∫", "pm": "±", "approx": "≈", "to": "→", "dot": "˙",
     "quad": " ", ",": " ",
 }  # fmt: skip

@@ -32,8 +32,8 @@ def run(quick: bool) -> Result:
             all(level[key] < 1e-12 for key in (*exact, "g'")) and level["g"] < 1e-14,
             "Ideally the velocity constraints would vanish too (the paper leaves this open).",
             "with a second multiplier: " + ", ".join(f"{key}: {level[key]:.1e}" for key in (*exact, "g", "g'")),
-            note=r"The augmented Hamiltonian is $H + \lambda g + \gamma g'$, with equivariant discrete derivatives of all "
-            "terms.",
+            note=r"The augmented Hamiltonian is $H + \lambda g + \gamma g'$, with equivariant discrete derivatives "
+            "of all terms.",
         ),
     ]
     one = motions["invariant"]
