@@ -17,6 +17,12 @@ def test_every_page_with_code_is_run(root):
     assert with_code == set(page_code.PAGES)
 
 
+def test_the_first_page_leads_to_all_others(root):
+    text = (root / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {path.name for path in (root / "docs").glob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"]({page})" not in text} == set()
+
+
 def test_an_output_that_differs_is_found():
     page = "```python\nprint('two words')\n```\n\n```text\nother words\n```\n"
     (output,) = page_code.run_page(page, "example")
