@@ -79,7 +79,7 @@ METHODS = {
     "chain-2": (COMPOSITIONS | HIGHER | GALERKIN, 160),
     "chain-10": (COMPOSITIONS | {"Galerkin(3)": da.Galerkin(3)}, 24),
     "chain-100": (COMPOSITIONS | {"Galerkin(3)": da.Galerkin(3)}, 32),
-    "chain-1000": (COMPOSITIONS, 40),
+    "chain-1000": (COMPOSITIONS, 160),
     "four-particles": (COMPOSITIONS | HIGHER | {"Galerkin(3)": da.Galerkin(3)}, 200),
     "particles": (
         {
