@@ -8,12 +8,12 @@ of a multiple (-3 x), how deep an operation lies, and when it can be computed.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from .key_table import KeyTable
 from .program import BOOLEAN, COMMUTATIVE, NUMPY
 from .ragged import Column, distinct, spread
 
@@ -44,7 +44,8 @@ class ArrayProgram:
         self.form_key, self.form_coefficient = Column(np.int32), Column(np.int32)
         self.kinds: list[str] = []
         self._inputs: dict[str, np.ndarray] = {}
-        self._known: dict = {}
+        self._known: dict = {}  # constants
+        self._operations, self._pairs, self._pair_count = KeyTable(), KeyTable(), 0
         self.zero, self.one = 0, 1
         self.constants(np.array([0.0, 1.0]))
 
@@ -165,29 +166,19 @@ class ArrayProgram:
     def _shared(self, op: str, flat: list[np.ndarray]) -> np.ndarray:
         if len(flat) == 2 and op in COMMUTATIVE:
             flat = [np.minimum(*flat), np.maximum(*flat)]
-        code, count = CODE[op], len(flat[0])
+        code = CODE[op]
         keys: np.ndarray = flat[0] | (code << 2 * _KEY_BITS)
         if len(flat) > 1:
             keys = keys | (flat[1] << _KEY_BITS)
         if len(flat) > 2:  # a choice: its first two arguments become one number
             pairs, keys = keys, flat[2]
-            keys = keys | (self._numbered(pairs.tolist()) << _KEY_BITS) | ((len(OPERATIONS)) << 2 * _KEY_BITS)
-        known = self._known
-        ids = np.fromiter(map(known.get, keys.tolist(), itertools.repeat(-1)), np.int64, count)
-        missing = np.flatnonzero(ids < 0)
-        if len(missing):
-            unique, where, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
-            order = np.argsort(where, kind="stable")  # new operations keep the order of the arrays
-            rank = np.empty(len(unique), np.int64)
-            rank[order] = np.arange(len(unique))
-            chosen = missing[where[order]]
-            ids[missing] = (fresh := self._made(code, op, [a[chosen] for a in flat]))[rank[inverse]]
-            known.update(zip(keys[chosen].tolist(), fresh.tolist(), strict=True))
+            numbers, new = self._pairs.number(pairs, self._pair_count)
+            self._pair_count += len(new)
+            keys = keys | (numbers << _KEY_BITS) | (len(OPERATIONS) << 2 * _KEY_BITS)
+        ids, new = self._operations.number(keys, len(self))  # new operations keep the order of the arrays
+        if len(new):
+            self._made(code, op, [a[new] for a in flat])
         return ids
-
-    def _numbered(self, pairs: list[int]) -> np.ndarray:
-        numbers = self._known.setdefault("pairs", {})
-        return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
 
     def _made(self, code: int, op: str, flat: list[np.ndarray]) -> np.ndarray:
         depth = np.maximum.reduce([self.depth[a] for a in flat]) + 1
