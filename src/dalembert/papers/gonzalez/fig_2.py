@@ -30,7 +30,7 @@ def run(quick: bool) -> Result:
         ),
         judged(
             all(level[key] < 1e-12 for key in (*exact, "g'")) and level["g"] < 1e-14,
-            "Ideally the velocity constraints would vanish too (the paper leaves this open).",
+            "The velocity constraints can be made to vanish too (the paper leaves this open).",
             "with a second multiplier: " + ", ".join(f"{key}: {level[key]:.1e}" for key in (*exact, "g", "g'")),
             note=r"The augmented Hamiltonian is $H + \lambda g + \gamma g'$, with equivariant discrete derivatives "
             "of all terms.",
