@@ -211,7 +211,9 @@ def frame_axes(axes, geometry: Geometry, zoom: float = 0.83) -> None:
         for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
             axis.set_major_locator(_few_ticks())
             axis.pane.set_facecolor("white")
+            axis.labelpad = 14 if axis is axes.zaxis else 8  # off the numbers, also of a long axis seen from the side
         axes.tick_params(pad=1)
+        axes.tick_params(axis="z", pad=6)  # the sign of a long number shall not touch the axis
     else:
         axes.set_aspect("equal")
         axes.xaxis.set_major_locator(_few_ticks(6))
