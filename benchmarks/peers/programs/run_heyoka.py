@@ -34,7 +34,7 @@ class Heyoka(Solver):
         super().__init__(problem)
         self.start = np.concatenate([problem.q0, problem.v0])
         # every tolerance is compiled anew, for 1000 links during more than a minute
-        self.settings = {"Taylor": TOLERANCES if problem.links < 1000 else [1e-6, 1e-8]}
+        self.settings = {"Taylor": TOLERANCES if problem.links < 1000 else [1e-7, 1e-8]}
         if problem.kind == "ball":
             self.system, self.written_by_user = ball(), (ball, bounce)
             self.settings = {"Taylor, events": TOLERANCES[::2]}
