@@ -122,6 +122,8 @@ def absorb(result: Result, part: dict) -> None:
         return
     if "failure" in part:
         failure = part["failure"]
+        if not result.points:  # a first run that fails has compiled all the same
+            result.set_up += part.get("first", 0.0)
         result.failures.append(f"{failure['method']} {failure['setting']}: {failure['why']}".strip())
         return
     for name in ("version", "set_up", "lines", "memory", "violation", "energy", "note", "unable"):

@@ -109,7 +109,8 @@ def _ladder(solver: Solver, method: str, wanted: np.ndarray, until: float) -> li
         except NotApplicable:
             raise
         except Exception as error:
-            report(failure={"method": method, "setting": setting, "why": f"{type(error).__name__}: {error}"[:200]})
+            why = f"{type(error).__name__}: {error}"[:200]
+            report(failure={"method": method, "setting": setting, "why": why}, first=time.perf_counter() - begun)
             continue
         first = time.perf_counter() - begun
         spent, count = seconds, 1
