@@ -162,6 +162,26 @@ def test_zoom_by_mouse(browser, small_report):
         assert zoom_of(page, "wenger-fig-5") == pytest.approx([1.0])
 
 
+def test_zoom_by_fingers(browser, small_report):
+    with opened(browser, small_report, PHONE, has_touch=True, is_mobile=True) as page:
+        surface, _ = curve_box(page, "wenger-fig-5")
+        surface.tap()  # before it, fingers scroll the page
+        box = surface.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        hand = page.context.new_cdp_session(page)
+
+        def touch(kind: str, *offsets: float) -> None:
+            points = [{"x": x + offset, "y": y + offset / 2, "id": k} for k, offset in enumerate(offsets)]
+            hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", -20, 20)
+        for apart in (25, 30, 40, 50, 60):
+            touch("touchMove", -apart, apart)
+        touch("touchEnd")
+        page.wait_for_timeout(100)
+        assert zoom_of(page, "wenger-fig-5")[0] > 1.5
+
+
 def test_new_ticks_are_where_the_curve_says(browser, small_report):
     """A tick of the zoomed axis stands where the old axis has the same number."""
     with opened(browser, small_report) as page:
