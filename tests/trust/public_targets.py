@@ -163,6 +163,7 @@ def _measures() -> list[Target]:
                         "h": 0.1},
                both | {"q0": "vector", "v0": "vector", "h": "number", "t0": "number", "q1": "vector"}),
         Target("constraint_rank", da.constraint_rank, lambda: {"run": short_run()}, {"run": "other"}),
+        Target("step_resolution", da.step_resolution, lambda: {"run": short_run()}, {"run": "other"}),
         Target("natural_limit", da.natural_limit, lambda: {"system": MassOnCubic(), "alpha": 0.5},
                {"system": "other", "alpha": "number"}),
         Target("symmetries", da.symmetries, lambda: {"system": PENDULUM, "q": START.q0, "v": START.v0},

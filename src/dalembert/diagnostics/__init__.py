@@ -9,6 +9,7 @@ from .principle import DiscretePrinciple, discrete_principle
 from .rank import ConstraintRank, constraint_rank
 from .recommendation import Candidate, Recommendation, recommend
 from .reference import reference_solution
+from .resolution import StepResolution, step_resolution
 from .structure import ReversibilityDefect, reversed_system, reversibility_defect, symplectic_defect
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ObservedOrder",
     "Recommendation",
     "ReversibilityDefect",
+    "StepResolution",
     "WorkPrecision",
     "compare",
     "constraint_rank",
@@ -39,6 +41,7 @@ __all__ = [
     "reference_solution",
     "reversed_system",
     "reversibility_defect",
+    "step_resolution",
     "symplectic_defect",
     "uniform_error",
     "work_precision",
