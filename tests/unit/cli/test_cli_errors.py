@@ -26,7 +26,7 @@ WRONG_INPUT = [
     (("simulate", "pendulum", "--v0", "0,0", "--p0", "0,0"), "give one of --v0 (velocity) and --p0"),
     (("simulate", "pendulum", "--q0", "2,0", "--v0", "0,0"), "position level: g(t0, q0) = 1.5, expected 0"),
     (("simulate", "pendulum", "--v0", "0,0,0"), "v0 must have the shape of q0, (2,), got (3,)"),
-    (("simulate", "pendulum", "--engine", "gpu"), "engine must be \"auto\", \"native\" or \"xla\""),
+    (("simulate", "pendulum", "--engine", "gpu"), "engine must be \"auto\", \"native\", \"xla\" or \"cuda\""),
     (("simulate", "pendulum", "--redundant", "no"), "redundant must be \"refuse\" or \"allow\""),
     (("simulate", "pendulum", "--save-every", "7"), "save_every = 7 does not divide the 1000 steps"),
     (("simulate", "pendulum", "--out", "missing/run.nc"), "the folder missing does not exist"),
