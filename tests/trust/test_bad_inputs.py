@@ -20,7 +20,8 @@ from dalembert.cli.app import run
 NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
     "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
-    "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step", "StepResolution", "Sweep",
+    "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
+    "StepResolution", "Sweep",
     "System", "HamiltonianSystem", "OverdeterminedDAE",
     "DifferentialAlgebraicInequality", "Rattle", "Shake", "SchatzmanPaoli", "Trajectory",
 }  # fmt: skip
