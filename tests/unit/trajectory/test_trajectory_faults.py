@@ -208,9 +208,11 @@ def test_damaged_stores_give_a_prefix_or_a_typed_error(tmp_path, capsys):
     for number in range(DAMAGES):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(whole, path)
+        harms = []
         for _ in range(chance.randint(1, 3)):
             file = chance.choice(sorted(p for p in path.rglob("*") if p.is_file()))
-            chance.choice(HARMS)(file, chance)
+            harms.append(chance.choice(HARMS))
+            harms[-1](file, chance)
         begun = time.perf_counter()
         try:
             part = da.load(path)
@@ -224,7 +226,10 @@ def test_damaged_stores_give_a_prefix_or_a_typed_error(tmp_path, capsys):
         if number % 8 == 0:
             try:
                 assert simulate(path).status
-                assert {name: data for name, data in numbers(path).items() if name in expected} == expected
+                if forge in harms:  # with a right checksum: no accident, and a run may go on from what it is told
+                    continue
+                same = {name: data for name, data in numbers(path).items() if name in expected} == expected
+                assert same, f"damage {number}: {[harm.__name__ for harm in harms]}"
                 counts["resumed to the same bytes"] += 1
             except da.DalembertError:
                 counts["not resumed"] += 1
