@@ -29,6 +29,7 @@ import numpy as np
 from ..errors import InputError
 from .store_files import (
     Damaged,
+    array_metadata,
     digest,
     envelope,
     opened,
@@ -64,18 +65,7 @@ class Column:
 
     def metadata(self, rows: int, chunk_rows: int) -> dict[str, Any]:
         """Of the array in the third version of the zarr format."""
-        return {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": [rows, *self.shape],
-            "data_type": self.kind,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [chunk_rows, *self.shape]}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-            "fill_value": "NaN" if self.kind == "float64" else 0,
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "attributes": {},
-            "dimension_names": list(self.dimensions),
-        }
+        return array_metadata([rows, *self.shape], [chunk_rows, *self.shape], self.kind, self.dimensions)
 
     def file(self, chunk: int) -> str:
         return ".".join(["c", str(chunk), *("0" for _ in self.shape)])

@@ -12,7 +12,7 @@ import json
 import os
 import pathlib
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -153,3 +153,19 @@ def unpacked(value: Any) -> Any:
         return np.frombuffer(data, dtype=_TYPES[value["array"]]).reshape([int(n) for n in value["shape"]]).copy()
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged("it holds an array that cannot be read") from error
+
+
+def array_metadata(shape: list[int], chunk: list[int], kind: str, dimensions: Iterable[str]) -> dict[str, Any]:
+    """What describes an array of plain little-endian numbers in the third version of the zarr format."""
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": kind,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+        "fill_value": "NaN" if kind == "float64" else 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": {},
+        "dimension_names": list(dimensions),
+    }

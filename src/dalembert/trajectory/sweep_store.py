@@ -24,6 +24,7 @@ from ..errors import InputError
 from ..stepping import Damaged
 from ..stepping.identity import differences
 from ..stepping.store_files import (
+    array_metadata,
     digest,
     envelope,
     opened,
@@ -51,18 +52,7 @@ class SweepColumn:
     def metadata(self) -> dict[str, Any]:
         """Of the array in the third version of the zarr format."""
         chunk = [self.shape[0] if self.piece is None else self.piece, *self.shape[1:]]
-        return {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": list(self.shape),
-            "data_type": self.kind,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-            "fill_value": "NaN" if self.kind == "float64" else 0,
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "attributes": {},
-            "dimension_names": list(self.dimensions),
-        }
+        return array_metadata(list(self.shape), chunk, self.kind, self.dimensions)
 
     def file(self, number: int) -> str:
         return ".".join(["c", str(number), *("0" for _ in self.shape[1:])])
