@@ -232,10 +232,11 @@ class Store:
                 raise Damaged(f"{column.name}/{column.file(int(chunk))} holds numbers that are not finite")
 
     def _rows(self, column: Column, chunk: int, count: int) -> np.ndarray:
-        """The first rows of one file."""
+        """The first rows of one file, which is always as long as all its rows: other readers of zarr insist on it."""
         if not 0 < count <= self.chunk_rows:
             raise Damaged(f"{column.name} has no rows {chunk}")
-        data = read_whole(self.path / column.name / column.file(chunk), count * column.row_bytes)
+        file = self.path / column.name / column.file(chunk)
+        data = read_whole(file, count * column.row_bytes, self.chunk_rows * column.row_bytes)
         return np.frombuffer(data, dtype=np.dtype(column.kind).newbyteorder("<")).reshape((count, *column.shape))
 
     # -- writing -----------------------------------------------------------------------------------------------

@@ -73,16 +73,17 @@ def sync_folder(path: pathlib.Path) -> None:
         os.close(descriptor)
 
 
-def read_whole(path: pathlib.Path, size: int | None = None) -> bytes:
-    """The first bytes of a regular file, so many as asked for; or all of them, of a file no longer than JSON may be."""
+def read_whole(path: pathlib.Path, size: int | None = None, whole: int | None = None) -> bytes:
+    """The first `size` bytes of a regular file of `whole` bytes (or `size`); or all, of one as long as JSON may be."""
+    whole = size if whole is None else whole
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):  # a pipe would wait for ever
             raise Damaged(f"{path.name} is not a regular file")
         if size is None and found.st_size > LONGEST_JSON:
             raise Damaged(f"{path.name} is too long")
-        if size is not None and found.st_size < size:
-            raise Damaged(f"{path.name} is cut short: {found.st_size} of {size} bytes")
+        if size is not None and found.st_size != whole:
+            raise Damaged(f"{path.name} has {found.st_size} bytes instead of {whole}")
         with open(path, "rb") as file:
             return file.read(-1 if size is None else size)
     except (OSError, ValueError) as error:
