@@ -27,6 +27,7 @@ METHODS = {
     "RATTLE": da.Rattle(),
     "RATTLE, suzuki4": da.Composition(da.Rattle(), "suzuki4"),
     "RATTLE, kahan-li6": da.Composition(da.Rattle(), "kahan-li6"),
+    "RATTLE, sofroniou-spaletta6": da.Composition(da.Rattle(), "sofroniou-spaletta6"),
     "RATTLE, kahan-li8": da.Composition(da.Rattle(), "kahan-li8"),
     "RATTLE, sofroniou-spaletta10": da.Composition(da.Rattle(), "sofroniou-spaletta10"),
     "Galerkin(2), order 4": da.Galerkin(2),

@@ -144,6 +144,17 @@ def takes(function: Any, arguments: int) -> bool:
     return True
 
 
+def takes_named(function: Any, names: Iterable[str]) -> bool:
+    """Whether something can be called with arguments of these names and no others."""
+    try:
+        inspect.signature(function).bind(**dict.fromkeys(names))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
 def instance(name: str, value: Any, kind: type, example: str) -> Any:
     """Something of a class of the library; `example` says how to get one."""
     if not isinstance(value, kind):

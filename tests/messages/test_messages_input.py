@@ -171,3 +171,46 @@ def test_every_error_is_a_dalembert_error_and_a_standard_one():
     assert issubclass(da.MethodDoesNotFit, da.InputError)
     assert issubclass(da.InconsistentStart, da.InputError)
     assert issubclass(da.RedundantConstraints, da.ModelError)
+
+
+# -- found by random bad inputs --------------------------------------------------------------------------------
+
+
+HUGE = 10**400
+
+
+def test_an_integer_too_large_for_a_parameter():
+    class Heavy(da.System):
+        mass: float = 1.0
+
+        def lagrangian(self, t, q, v):
+            return 0.5 * self.mass * v @ v
+
+    with pytest.raises(da.InputError, match=r"mass of Heavy must be a .*number, got an integer of \d+ bits"):
+        da.simulate(Heavy(HUGE), da.Rattle(), [0.0], [1.0])
+
+
+def test_an_array_for_a_choice_in_a_batch():
+    with pytest.raises(da.InputError, match='redundant must be "refuse" or "allow"'):
+        da.simulate(
+            da.gallery.Pendulum(), da.Rattle(), np.ones((3, 2)), np.ones((3, 2)), redundant=np.array([1.0, 2.0])
+        )
+
+
+def test_a_lone_number_for_coordinates_of_a_plot(simulate):
+    with pytest.raises(da.InputError, match="coordinates must be numbers of coordinates"):
+        da.plots.plot_phase(simulate(), coordinates=np.array(1.0))
+
+
+def test_symplectic_defect_of_a_step_beyond_all_numbers():
+    start = da.gallery.Pendulum().start()
+    with pytest.raises(da.InputError, match="use a smaller h"):
+        da.symplectic_defect(da.gallery.Pendulum(), da.Rattle(), start.q0, start.v0, h=1e308)
+
+
+def test_the_start_of_a_sweep_takes_the_names_of_the_grid(tmp_path):
+    with pytest.raises(da.InputError, match=r"start must take the values of the grid by name, start\(length\)"):
+        da.sweep(
+            da.gallery.Pendulum(), da.Rattle(), {"length": [1.0, 2.0]}, start=lambda: None,
+            t=(0.0, 1.0), h=0.1, store=tmp_path / "sweep.zarr",
+        )  # fmt: skip

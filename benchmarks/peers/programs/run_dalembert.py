@@ -67,7 +67,7 @@ def composed(base, scheme: str):
 
 RATTLE, LOBATTO = da.Rattle(), da.lobatto_spark(2, "AB")
 COMPOSITIONS = {
-    "RATTLE, kahan-li6": composed(RATTLE, "kahan-li6"),
+    "RATTLE, sofroniou-spaletta6": composed(RATTLE, "sofroniou-spaletta6"),
     "RATTLE, kahan-li8": composed(RATTLE, "kahan-li8"),
 }
 HIGHER = {"RATTLE, sofroniou-spaletta10": composed(RATTLE, "sofroniou-spaletta10")}
@@ -83,7 +83,7 @@ METHODS = {
     "four-particles": (COMPOSITIONS | HIGHER | {"Galerkin(3)": da.Galerkin(3)}, 200),
     "particles": (
         {
-            "Lobatto IIIA-B, kahan-li6": composed(LOBATTO, "kahan-li6"),
+            "Lobatto IIIA-B, sofroniou-spaletta6": composed(LOBATTO, "sofroniou-spaletta6"),
             "Lobatto IIIA-B, kahan-li8": composed(LOBATTO, "kahan-li8"),
         }
         | GAUSS,

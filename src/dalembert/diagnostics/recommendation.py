@@ -52,7 +52,7 @@ SMALLEST_TOLERANCE = 1e-13
 
 HOLONOMIC = {
     "rattle": Rattle(),
-    "rattle-kahan-li6": Composition(Rattle(), "kahan-li6"),
+    "rattle-sofroniou-spaletta6": Composition(Rattle(), "sofroniou-spaletta6"),
     "rattle-kahan-li8": Composition(Rattle(), "kahan-li8"),
     "galerkin-2": Galerkin(2),
     "galerkin-3": Galerkin(3),
@@ -61,7 +61,7 @@ HOLONOMIC = {
 #: For nonholonomic systems, and where the others do not fit.
 GENERAL = {
     "lobatto-spark-2": lobatto_spark(2),
-    "lobatto-spark-2-kahan-li6": Composition(lobatto_spark(2), "kahan-li6"),
+    "lobatto-spark-2-sofroniou-spaletta6": Composition(lobatto_spark(2), "sofroniou-spaletta6"),
     "lobatto-spark-2-kahan-li8": Composition(lobatto_spark(2), "kahan-li8"),
     "gauss-spark-2": gauss_spark(2),
     "gauss-spark-3": gauss_spark(3),

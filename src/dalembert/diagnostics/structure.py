@@ -34,8 +34,11 @@ def symplectic_defect(
     start = consistent(system, q0, v0, t0, p0=p0)
     n = start.q.shape[0]
     system = prepared(system)
-    derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), t0, h)
-    if int(status) != 0:
+    try:
+        derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), t0, h)
+    except eqx.EquinoxRuntimeError as error:  # numbers that leave their range on the way
+        raise InputError(f"the step from t0 = {t0:g} with h = {h:g} cannot be computed; use a smaller h.") from error
+    if int(status) != 0 or not np.all(np.isfinite(derivative)):
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} failed; use a smaller h.")
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
     T = _tangent_basis(system, t0, start.q, start.v, start.p)

@@ -4,7 +4,7 @@ from .choice import choose_engine
 from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
 from .cuda import CudaRun
 from .ensemble import EnsembleRun
-from .evaluate import Function, find_root, solve_linear
+from .evaluate import Function, find_root, row_lengths, solve_linear
 from .phases import PhasedRun, TimeSteps
 from .rescue import Rescue
 from .resuming import condition_of, restore_condition
@@ -37,6 +37,7 @@ __all__ = [
     "condition_of",
     "find_root",
     "restore_condition",
+    "row_lengths",
     "run_traced",
     "solve_linear",
 ]

@@ -6,6 +6,7 @@ walking a scalar program takes milliseconds, where a first call through XLA take
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from .trace import trace_with_entries, trace_with_jacobian
 
 #: Arguments with more numbers than this are traced in arrays.
 IN_ARRAYS_FROM = 200
+#: Matrices with so many rows are solved densely: a sparse factorisation begins with more overhead than that.
+DENSE_UP_TO = 60
 
 
 class Function:
@@ -62,16 +65,33 @@ class _Traced:
     def __init__(self, function: Callable, shapes: tuple) -> None:
         self._program = Program()
         inputs = [self._program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
-        self._outputs, self._jacobian = trace_with_jacobian(self._program, function, *inputs)
+        outputs, jacobian = trace_with_jacobian(self._program, function, *inputs)
+        rows = [i for i, row in enumerate(jacobian) for _ in row]
+        columns = [j for row in jacobian for j in row]
+        self._pattern = _Pattern(rows, columns, (len(outputs), math.prod(shapes[0])))
+        self._outputs = np.ravel(outputs).tolist()
+        self._entries = [node for row in jacobian for node in row.values()]
 
     def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
         inputs = {(_kind(k), j): number for k, a in enumerate(arrays) for j, number in enumerate(a.ravel().tolist())}
-        values, jacobian = Values(self._program, inputs), self._jacobian
-        rows = [i for i, row in enumerate(jacobian) for _ in row]
-        columns = [j for row in jacobian for j in row]
-        entries = [float(values[node]) for row in jacobian for node in row.values()]
-        shape = (len(self._outputs), arrays[0].size)
-        return values.array(self._outputs), sparse.csr_matrix((entries, (rows, columns)), shape=shape)
+        values = Values(self._program, inputs)
+        value = np.array([values[node] for node in self._outputs], dtype=np.float64)
+        return value, self._pattern.matrix(np.array([values[node] for node in self._entries], dtype=np.float64))
+
+
+class _Pattern:
+    """Where the entries of a Jacobian lie; only their values change. (scipy takes longer to build and check a small
+    sparse matrix than all its entries to compute.)"""
+
+    def __init__(self, rows, columns, shape: tuple[int, int]) -> None:
+        self._empty = sparse.csr_matrix((np.arange(len(rows), dtype=np.float64), (rows, columns)), shape=shape)
+        self._order = self._empty.data.astype(np.int64)
+
+    def matrix(self, entries: np.ndarray) -> sparse.csr_matrix:
+        """The Jacobian with these entries, in the order in which their places were given."""
+        matrix = copy.copy(self._empty)
+        matrix.data = entries[self._order]
+        return matrix
 
 
 class _TracedInArrays:
@@ -80,15 +100,20 @@ class _TracedInArrays:
     def __init__(self, function: Callable, shapes: tuple) -> None:
         program = ArrayProgram()
         inputs = [program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
-        outputs, (self._rows, self._columns, entries) = trace_with_entries(program, function, *inputs)
+        outputs, (rows, columns, entries) = trace_with_entries(program, function, *inputs)
         self._count = len(outputs)
+        self._pattern = _Pattern(rows, columns, (self._count, math.prod(shapes[0])))
         self._evaluate = ArrayEvaluator(program, np.concatenate([outputs, entries]))
 
     def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
         numbers = self._evaluate({_kind(k): a.ravel() for k, a in enumerate(arrays)})[:, 0]
-        shape = (self._count, arrays[0].size)
-        entries = (numbers[self._count :], (self._rows, self._columns))
-        return numbers[: self._count], sparse.csr_matrix(entries, shape=shape)
+        return numbers[: self._count], self._pattern.matrix(numbers[self._count :])
+
+
+def row_lengths(matrix: sparse.csr_matrix) -> np.ndarray:
+    """The Euclidean length of every row."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))  # pyright: ignore
+    return np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))  # pyright: ignore
 
 
 def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
@@ -97,6 +122,11 @@ def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     if not np.all(np.isfinite(matrix.data)):  # pyright: ignore[reportAttributeAccessIssue]
         return np.full(right.shape, np.nan)
+    if matrix.shape[0] <= DENSE_UP_TO:
+        try:
+            return np.linalg.solve(matrix.toarray(), right)  # pyright: ignore[reportAttributeAccessIssue]
+        except np.linalg.LinAlgError:
+            return np.full(right.shape, np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sparse_linalg.MatrixRankWarning)
         try:

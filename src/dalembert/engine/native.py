@@ -7,7 +7,6 @@ last with damping, partial pivoting and continuation (`rescue.py`); `report()` c
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,10 +15,13 @@ from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
 from .llvm_compile import compile_text, lanes
+from .llvm_loop import POINTERS
 from .llvm_rolled import RolledEmitter
+from .llvm_scaling import CompiledScaling
 from .llvm_step import StepEmitter
 from .rescue import Rescue
 from .scaling import NewtonScaling
+from .step_memory import pointer_to, room_for
 from .step_program import StepProgram, build_step_program
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
@@ -35,6 +37,8 @@ MOST_LONELY = 6_000
 OPERATIONS_AT_ONCE = 4
 
 
+#: places of arguments that grow with the run
+_SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "iterations", "worst"))
 #: what is tried after a failed step, in this order, by the name under which it is reported
 _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
@@ -99,29 +103,6 @@ class CompiledLoops:
         return [self._work.ctypes.data, self._places.ctypes.data]
 
 
-class Arguments(NamedTuple):
-    """The arrays that compiled steps read and write, in the order of their pointers."""
-
-    times: np.ndarray  # t0, h
-    state: np.ndarray
-    compensation: np.ndarray
-    history: np.ndarray
-    contraction: np.ndarray
-    parameters: np.ndarray
-    scales: np.ndarray
-    weights: np.ndarray
-    saved: np.ndarray
-    last: np.ndarray
-    counters: np.ndarray  # known, step, saved, status
-    iterations: np.ndarray
-    worst: np.ndarray
-
-
-def pointer_to(array: np.ndarray) -> int:
-    """Where its numbers lie. (`array.ctypes.data` builds objects on the way and takes three times as long.)"""
-    return array.__array_interface__["data"][0]
-
-
 class NativeRun:
     """Runs a step program; the same code serves every start, step size and parameter value."""
 
@@ -160,8 +141,9 @@ class NativeRun:
                 raise TooLarge("its equations are many and do not fall into loops") from None
             self.step = build_step_program(*where)
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
-        self.scaling = NewtonScaling(self.step)
-        self._table = extrapolation_weights().astype(self._dtype)
+        step = self.step
+        self._scaling = CompiledScaling(step) if isinstance(step, StepProgram) else NewtonScaling(step)
+        self.table = extrapolation_weights().astype(self._dtype)
 
     @property
     def mended(self) -> dict[str, int]:
@@ -247,45 +229,44 @@ class NativeRun:
 
     def scales(self, carry: Carry, t0: float, h: float, parameters) -> np.ndarray:
         """The scales of Newton's unknowns at the carry."""
-        last_solution = carry.history[0][:, None] if int(carry.known) else None
+        last_solution = carry.history[0] if int(carry.known) else None
         t = t0 + float(carry.step) * h
-        state = np.asarray(carry.state)[:, None]
-        return self.scaling(state, last_solution, t, h, np.asarray(parameters)[:, None])[:, 0].astype(self._dtype)
-
-    def arguments(self, carry: Carry, t0: float, h: float, n_saves: int, parameters, scales) -> Arguments:
-        """Fresh arrays for compiled steps that start from the carry."""
-        dtype = self._dtype
-        state, compensation, history, contraction = (
-            np.array(part, dtype=dtype) for part in (carry.state, carry.compensation, carry.history, carry.contraction)
-        )
-        return Arguments(
-            times=np.array([t0, h], dtype=dtype),
-            state=state,
-            compensation=compensation,
-            history=history,
-            contraction=contraction,
-            parameters=np.array(parameters, dtype=dtype),
-            scales=scales,
-            weights=self._table,
-            saved=np.empty((n_saves, self.functions.n_state), dtype=dtype),
-            last=np.zeros(2, dtype=dtype),
-            counters=np.array([int(carry.known), int(carry.step), 0, OK], dtype=np.int64),
-            iterations=np.zeros(n_saves, np.int64),
-            worst=np.zeros(n_saves, np.int64),
-        )
+        if isinstance(self._scaling, CompiledScaling):
+            return self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
+        last_column = None if last_solution is None else last_solution[:, None]
+        state, numbers = np.asarray(carry.state)[:, None], np.asarray(parameters)[:, None]
+        return self._scaling(state, last_column, t, h, numbers)[:, 0].astype(self._dtype)
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
-        scales = self.scales(carry, t0, h, parameters)
-        arrays = self.arguments(carry, t0, h, steps // save_every + 2, parameters, scales)
-        self._compiled.function(*[pointer_to(array) for array in arrays], steps, save_every)
-        known, step, count, status = (int(c) for c in arrays.counters)
+        functions, dtype = self.functions, self._dtype
+        size = (len(self.step.unknowns), len(self.step.reduced.blocks))
+        room = room_for(
+            (size,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, np.dtype(dtype).itemsize
+        )
+        numbers, held = np.zeros(room.numbers, dtype), room.sections
+        numbers[held["time"]] = t0, h
+        numbers[held["history"]] = np.ravel(carry.history)
+        for name, values in (
+            ("state", carry.state), ("compensation", carry.compensation), ("contraction", carry.contraction),
+            ("parameters", parameters), ("weights", self.scales(carry, t0, h, parameters)),
+        ):  # fmt: skip
+            numbers[held[name]] = values
+        saves = steps // save_every + 2
+        saved = np.empty((saves, functions.n_state), dtype=dtype)
+        integers = np.zeros(4 + 2 * saves, np.int64)  # counters, iterations, worst
+        integers[:4] = int(carry.known), int(carry.step), 0, OK
+        pointers = room.pointers(numbers, integers, self.table)[0].tolist()
+        pointers[_SAVED] = pointer_to(saved)
+        pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
+        self._compiled.function(*pointers, steps, save_every)
+        known, step, count, status = integers[:4].tolist()
         new = Carry(
-            arrays.state, arrays.compensation, arrays.history, np.array(known), arrays.contraction, np.array(step)
-        )
-        counts = slice(count + 1)
-        return Chunk(
-            new, arrays.saved[:count], arrays.iterations[counts], arrays.worst[counts], status, float(arrays.last[0])
-        )
+            numbers[held["state"]], numbers[held["compensation"]],
+            numbers[held["history"]].reshape(HISTORY, -1), np.array(known), numbers[held["contraction"]],
+            np.array(step),
+        )  # fmt: skip
+        iterations, worst = integers[4 : 5 + count], integers[4 + saves : 5 + saves + count]
+        return Chunk(new, saved[:count], iterations, worst, status, float(numbers[held["last"]][0]))
 
 
 def _one_step_chunk(carry: Carry, save_every: int) -> Chunk:

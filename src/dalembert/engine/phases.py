@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .contract import OK, Carry, Chunk, Phase, StepFunctions
+from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, Phase, StepFunctions
 from .llvm_compile import compile_text
-from .native import NativeRun, pointer_to
+from .native import NativeRun
+from .step_memory import Room, pointer_to, room_for
 
 #: places in the control array of the driver
 _PHASES, _STEPS, _EVERY, _STEP, _COUNT, _STATUS, _N_STATE, _N_ALL, _FAILED = range(9)
@@ -81,17 +82,24 @@ class PhasedRun:
         return {**reports[0], "phases": len(self._runners), **mended}
 
     def first_carry(self, state: np.ndarray) -> Carry:
-        """The carry before the first step: one history and one contraction a phase."""
-        state = np.array(state, dtype=np.float64)
-        carries = [runner.first_carry(state) for runner in self._runners]
+        """The carry before the first step: the histories and contractions of all phases, one after the other."""
+        room = self._room()
         return Carry(
-            state=state,
-            compensation=carries[0].compensation,
-            history=[carry.history for carry in carries],
-            known=[carry.known for carry in carries],
-            contraction=[carry.contraction for carry in carries],
+            state=np.array(state, dtype=np.float64),
+            compensation=np.zeros(self.functions.n_summed),
+            history=np.zeros(room.histories[-1]),
+            known=np.zeros(len(self._runners), dtype=np.int64),
+            contraction=np.full(room.contractions[-1], FIRST_CONTRACTION),
             step=np.array(0, dtype=np.int64),
         )
+
+    def _room(self) -> Room:
+        """Where everything lies, for the compiled steps as they are now: new pivots may leave other unknowns."""
+        distinct = list(dict.fromkeys(self._runners))
+        sizes = tuple((len(runner.step.unknowns), len(runner.step.reduced.blocks)) for runner in distinct)
+        kinds = tuple(distinct.index(runner) for runner in self._runners)
+        functions = self.functions
+        return room_for(sizes, kinds, functions.n_state, functions.n_summed, functions.n_parameters)
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
@@ -132,49 +140,50 @@ class PhasedRun:
         counts = np.full(due, spent, np.int64)
         return Chunk(after, state[None][:due], counts, counts, OK, 0.0)
 
-    @staticmethod
-    def _own(carry: Carry, k: int) -> Carry:
-        """What one phase knows; the driver sets its clock, so that its own steps count from zero."""
-        return carry._replace(
-            history=carry.history[k], known=carry.known[k], contraction=carry.contraction[k], step=np.array(0)
-        )
+    def _scales(self, room: Room, carry: Carry, t: float, h: float, parameters) -> np.ndarray:
+        """Of every compiled step once, at its longest phase."""
+        found: dict[NativeRun, np.ndarray] = {}
+        for k in np.argsort(-np.abs(self._fractions), kind="stable").tolist():
+            runner = self._runners[k]
+            if runner not in found:
+                own = carry._replace(
+                    history=carry.history[room.histories[k] : room.histories[k + 1]].reshape(HISTORY, -1),
+                    known=carry.known[k],
+                    step=0,
+                )
+                found[runner] = runner.scales(own, t, self._fractions[k] * h, parameters)
+        return np.concatenate([found[runner] for runner in dict.fromkeys(self._runners)])
 
     def _raw(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
         n_state, count, steps = self.functions.n_state, len(self._runners), len(grid.t)
-        block = np.concatenate([carry.state, carry.compensation])  # the driver moves both as one
-        backup, parameters = np.empty_like(block), np.array(parameters, dtype=np.float64)
-        state, compensation = block[:n_state], block[n_state:]
         saves = steps // save_every + 2
         saved, iterations, worst = np.empty((saves, n_state)), np.zeros(saves, np.int64), np.zeros(saves, np.int64)
         t, h = (float(grid.t[0]), float(np.max(grid.h))) if steps else (0.0, 1.0)  # scales suit the largest step
-        phases, pointers, scales = [], [], {}
-        for k in np.argsort(-np.abs(self._fractions), kind="stable").tolist():  # scales of the longest phase serve all
-            if self._runners[k] not in scales:
-                size = self._fractions[k] * h
-                scales[self._runners[k]] = self._runners[k].scales(self._own(carry, k), t, size, parameters)
-        for k, runner in enumerate(self._runners):
-            start, size = t + self._offsets[k] * h, self._fractions[k] * h
-            arrays = runner.arguments(self._own(carry, k), start, size, 1, parameters, scales[runner])
-            arrays = arrays._replace(state=state, compensation=compensation)
-            phases.append(arrays)
-            pointers.append([pointer_to(array) for array in arrays] + runner.memory())
+        room = self._room()
+        numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
+        for name, values in (*carry._asdict().items(), ("parameters", parameters)):
+            if name in held:
+                numbers[held[name]] = values
+        numbers[held["weights"]] = self._scales(room, carry, t, h, parameters)
+        counters = integers[: 4 * count].reshape(count, 4)
+        counters[:, 0] = carry.known
+        table = room.pointers(numbers, integers, self._runners[0].table)
+        more = [runner.memory() for runner in self._runners]
+        table = np.concatenate([table, np.array(more, dtype=np.int64)], axis=1) if more[0] else table
         control = np.zeros(9, np.int64)
         control[[_PHASES, _STEPS, _EVERY, _STEP]] = count, steps, save_every, int(carry.step)
-        control[[_N_STATE, _N_ALL]] = n_state, len(block)
+        control[[_N_STATE, _N_ALL]] = n_state, n_state + self.functions.n_summed
         functions = np.array([runner.address() for runner in self._runners], dtype=np.uint64)
-        table = np.array(pointers, dtype=np.uint64)
         drive = _driver(table.shape[1])
+        block, backup = numbers[held["state"]], numbers[held["backup"]]  # state and compensation lie side by side
         drive(
             *(pointer_to(a) for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
                                       block, backup, saved, iterations, worst, control))
         )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
-        new = Carry(
-            state=state.copy(), compensation=compensation.copy(), history=[p.history for p in phases],
-            known=[np.array(p.counters[0]) for p in phases], contraction=[p.contraction for p in phases],
-            step=np.array(taken),
-        )  # fmt: skip
-        residual = float(phases[int(control[_FAILED])].last[0])
+        kept = {name: numbers[held[name]].copy() for name in ("state", "compensation", "history", "contraction")}
+        new = Carry(**kept, known=counters[:, 0].copy(), step=np.array(taken))
+        residual = float(numbers[held["last"]][2 * int(control[_FAILED])])
         return Chunk(new, saved[:made], iterations[:made], worst[:made], status, residual)
 
 

@@ -12,11 +12,25 @@ from typing import Any
 import numpy as np
 
 from .array_step import ArrayStep
-from .llvm_evaluate import CompiledEvaluator
 from .step_program import StepProgram
 
 #: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
 GROWTH_LIMIT = 1e6
+#: Unknowns are moved by this part of their size to see what they move.
+PROBE = 1e-3
+
+
+def scale_groups(step: StepProgram | ArrayStep) -> np.ndarray:
+    """Of every Newton unknown, the number of the group that shares its scale."""
+    functions = step.functions
+    group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
+    return np.unique(group_of, return_inverse=True)[1]
+
+
+def parts_of_state(step: StepProgram | ArrayStep) -> list[tuple[int, int]]:
+    """Where the parts of the state that are advanced by increments begin and end."""
+    ends = np.cumsum([0, *step.functions.summed_blocks]).tolist()
+    return [(a, b) for a, b in itertools.pairwise(ends) if b > a]
 
 
 class NewtonScaling:
@@ -27,13 +41,11 @@ class NewtonScaling:
         self._step, self._arrays = step, arrays
         functions = step.functions
         outputs = (step.guess, np.asarray(step.growth, dtype=np.int64), step.finish[: functions.n_summed])
-        self._guess, self._growth, self._summed = (_Evaluation(step, nodes, arrays) for nodes in outputs)
-        group_of = np.repeat(np.arange(len(functions.blocks)), functions.blocks)[step.unknowns]
-        groups, position = np.unique(group_of, return_inverse=True)
-        self._unknowns, self._position = arrays.asarray(step.unknowns, dtype=np.int64), arrays.asarray(position)
-        self._members = [arrays.asarray(np.flatnonzero(group_of == group)) for group in groups]
-        ends = np.cumsum([0, *functions.summed_blocks]).tolist()
-        self._parts = [slice(a, b) for a, b in itertools.pairwise(ends) if b > a]
+        self._guess, self._growth, self._summed = (step.evaluator(nodes, arrays) for nodes in outputs)
+        groups = scale_groups(step)
+        self._unknowns, self._position = arrays.asarray(step.unknowns, dtype=np.int64), arrays.asarray(groups)
+        self._members = [arrays.asarray(np.flatnonzero(groups == k)) for k in range(groups.max(initial=-1) + 1)]
+        self._parts = [slice(*part) for part in parts_of_state(step)]
 
     def __call__(self, state, x, t, h, parameters) -> Any:
         """Rows: Newton unknowns and the growth limit. `x` holds the last solutions, None before the first step."""
@@ -47,7 +59,7 @@ class NewtonScaling:
         if len(x) == 0:
             return limit[None]
         own = xp.stack([xp.max(xp.abs(x[members]), axis=0) for members in self._members])
-        probes = xp.where(own > 0, 1e-3 * own, 1e-3)
+        probes = xp.where(own > 0, PROBE * own, PROBE)
         here = self._table(self._summed(inputs | self._at(x)), count)
         sizes = xp.stack([xp.max(xp.abs(state[part]), axis=0) for part in self._parts])
         reach = xp.empty(own.shape)
@@ -71,18 +83,3 @@ class NewtonScaling:
 
     def _table(self, values, count: int) -> Any:
         return self._arrays.broadcast_to(values[:, None] if values.ndim == 1 else values, (len(values), count))
-
-
-class _Evaluation:
-    """Values of some operations: of one trajectory by compiled code, of many by arrays, whose overhead they share."""
-
-    def __init__(self, step: StepProgram | ArrayStep, nodes: np.ndarray, arrays) -> None:
-        self._one = None
-        if isinstance(step, StepProgram) and arrays is np:
-            self._one = CompiledEvaluator(step.program, np.asarray(nodes, dtype=np.int64).tolist())
-        self._many = step.evaluator(nodes, arrays)
-
-    def __call__(self, inputs: dict) -> Any:
-        if self._one is not None and inputs["state"].shape[1] == 1:
-            return self._one(inputs)[:, None]
-        return self._many(inputs)

@@ -78,6 +78,18 @@ SCHEMES: dict[str, Scheme] = {
         ),
         "Kahan, Li 1997, nine stages",
     ),
+    "sofroniou-spaletta6": _fixed(
+        6,
+        _mirrored(
+            0.21375583945878254555518067,
+            0.18329381407425713911385974,
+            0.17692819473098943794898812,
+            -0.44329082681170215849622830,
+            0.11728560432865935385403586,
+            0.50405474843802736404832782,
+        ),
+        "Sofroniou, Spaletta 2005, eleven stages",
+    ),
     "suzuki-umeno8": _fixed(
         8,
         _mirrored(

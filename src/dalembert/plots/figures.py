@@ -230,7 +230,7 @@ def _draw_phase(axes, run, coordinates: Sequence[int] | None) -> None:
     n = run.q.shape[1]
     if coordinates is None:
         coordinates = range(min(3, n))
-    if not isinstance(coordinates, Sequence | np.ndarray) or not len(coordinates):
+    if not isinstance(coordinates, Sequence | np.ndarray) or not np.size(coordinates) or not np.ndim(coordinates):
         raise InputError(f"coordinates must be numbers of coordinates such as [0, 1], got {shown(coordinates)}.")
     chosen = [count("each of coordinates", k, 0, n - 1) for k in coordinates]
     q, p = np.asarray(run.q), np.asarray(run.p)

@@ -38,12 +38,13 @@ class OverdeterminedDAE(AbstractSystem):
         """g(y): a scalar or an array of shape (m,)."""
         raise NotImplementedError
 
-    def provides(self, part: str) -> bool:
+    @classmethod
+    def provides(cls, part: str) -> bool:
         """Whether the class defines `constraint`, which is its holonomic part, or `reaction` or `invariants`."""
         if part in ("holonomic", "constraint"):
-            return type(self).constraint is not OverdeterminedDAE.constraint
+            return cls.constraint is not OverdeterminedDAE.constraint
         if part == "reaction":
-            return type(self).reaction is not OverdeterminedDAE.reaction
+            return cls.reaction is not OverdeterminedDAE.reaction
         return part in ("invariants", "points") and super().provides(part)
 
     @property
@@ -67,7 +68,8 @@ class DifferentialAlgebraicInequality(OverdeterminedDAE):
     `jnp.where(psi > 0, ...)`).
     """
 
-    def provides(self, part: str) -> bool:
+    @classmethod
+    def provides(cls, part: str) -> bool:
         if part == "holonomic":
             return False
         return super().provides("constraint") if part == "gap" else super().provides(part)

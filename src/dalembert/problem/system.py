@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..arguments import real, shown
+from ..arguments import number, real, shown
 from ..errors import InputError, ModelError
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
@@ -125,9 +125,10 @@ class AbstractSystem(eqx.Module):
         """
         raise NotImplementedError
 
-    def provides(self, part: str) -> bool:
+    @classmethod
+    def provides(cls, part: str) -> bool:
         """True if this system's class defines the optional part."""
-        return getattr(type(self), part) is not getattr(AbstractSystem, part)
+        return getattr(cls, part) is not getattr(AbstractSystem, part)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -216,9 +217,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _is_parameter(value: Any) -> bool:
+def is_parameter(value: Any) -> bool:
+    """Whether a field, or a leaf of one, is a number that may vary within a family of systems."""
     if isinstance(value, np.ndarray | np.generic | jax.Array):
-        return bool(jnp.issubdtype(value.dtype, jnp.floating))
+        return value.dtype.kind == "f" or bool(jnp.issubdtype(value.dtype, jnp.floating))
     return isinstance(value, float)
 
 
@@ -241,7 +243,7 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
             raise ModelError(f"{type(system).__name__} defines no {needed}({arguments}).")
     check_parameters(system)
     changes = {
-        field.name: float(getattr(system, field.name))
+        field.name: number(f"{field.name} of {type(system).__name__}", getattr(system, field.name))
         for field in dataclasses.fields(system)
         if field.type in (float, "float") and isinstance(getattr(system, field.name), int | np.integer)
     }
@@ -271,7 +273,7 @@ REQUIRED: list[tuple[type, str, str]] = [
 
 
 def _checked_leaf(path, leaf):
-    if not _is_parameter(leaf):
+    if not is_parameter(leaf):
         return leaf
     array = leaf if isinstance(leaf, Tracer) else np.asarray(leaf, dtype=np.float64)
     if isinstance(array, np.ndarray) and not np.all(np.isfinite(array)):
@@ -282,7 +284,7 @@ def _checked_leaf(path, leaf):
 
 def split_parameters(system: AbstractSystem) -> tuple[AbstractSystem, AbstractSystem]:
     """(parameters, structure): the float leaves, and the rest; `eqx.combine` puts them together again."""
-    return eqx.partition(system, _is_parameter)
+    return eqx.partition(system, is_parameter)
 
 
 def parameter_record(system: AbstractSystem) -> dict[str, Any]:

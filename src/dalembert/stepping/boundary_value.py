@@ -22,7 +22,7 @@ import scipy.sparse.linalg as sparse_linalg
 from scipy.interpolate import CubicHermiteSpline
 
 from ..arguments import count, interval
-from ..engine import OK
+from ..engine import OK, row_lengths
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, StepFailure
 from ..method import Method
 from ..problem import AbstractSystem, prepared
@@ -138,7 +138,7 @@ def _check_on_constraints(system: AbstractSystem, name: str, t: float, q: np.nda
         return
     independent_rows(system, t, q, "refuse")
     value, jacobian = constraint_jacobian(system, t, q)
-    lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
+    lengths = np.maximum(row_lengths(jacobian), 1e-300)
     distance = np.abs(value) / lengths
     worst = int(np.argmax(distance))
     if not distance[worst] <= START_TOLERANCE * max(1.0, np.max(np.abs(q))):

@@ -25,7 +25,7 @@ from jax.core import Tracer
 
 from .. import nonlinear
 from ..arguments import choice, floats, number
-from ..engine import find_root
+from ..engine import find_root, row_lengths
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
@@ -207,7 +207,7 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
 def _on_position_manifold(name, rows, system, t, q, v, p, second_name, project):
     n = len(q)
     value, jacobian = constraint_jacobian(system, t, q)
-    lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
+    lengths = np.maximum(row_lengths(jacobian), 1e-300)
     distance = np.abs(value) / lengths
     if np.max(distance) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
         if not project:
@@ -238,7 +238,7 @@ def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
     for part, symbol in (("hidden", "g_q v + g_t"), ("nonholonomic", "k(t0, q0, v0)")):
         if system.provides("holonomic" if part == "hidden" else part):
             value, jacobian = equation(system, part)(v, t, q)
-            lengths = np.maximum(np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel()), 1e-300)
+            lengths = np.maximum(row_lengths(jacobian), 1e-300)
             defects.append((part, symbol, value, np.abs(value) / lengths))
     if all(np.max(distance, initial=0.0) <= tolerance for *_, distance in defects):
         return v, p

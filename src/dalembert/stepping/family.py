@@ -7,9 +7,9 @@ program behind it is kept for the family, so that a second `simulate` costs no t
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,12 +18,12 @@ from jax.flatten_util import ravel_pytree
 
 from ..engine import Function, RowFunction, RowSolver
 from ..formulation import Acceleration, Mechanics, mechanics_of
-from ..problem import AbstractSystem, split_parameters
+from ..problem import AbstractSystem, is_parameter
 
 
 def flat_parameters(system: AbstractSystem):
     """The parameters of a system as one vector of floats."""
-    leaves = jax.tree.leaves(split_parameters(system)[0])
+    leaves = [leaf for leaf in jax.tree.leaves(system) if is_parameter(leaf)]
     if any(isinstance(leaf, Tracer) for leaf in leaves):
         return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float64) for leaf in leaves])
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in leaves] or [np.zeros(0)])
@@ -33,21 +33,27 @@ class Family:
     """All systems with one structure: a dictionary key, and a way back from a parameter vector to a system."""
 
     def __init__(self, system: AbstractSystem) -> None:
-        parameters, self._structure = split_parameters(system)
-        self._shapes = jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), parameters)
-        leaves, definition = jax.tree.flatten(self._structure)
-        shape_leaves, shape_definition = jax.tree.flatten(self._shapes)
-        fixed = tuple(leaf.tobytes() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
-        self._key = (definition, fixed, shape_definition, tuple(leaf.shape for leaf in shape_leaves))
-        self.size = sum(leaf.size for leaf in shape_leaves)
+        leaves, self._definition = jax.tree.flatten(system)
+        self._fixed = [None if is_parameter(leaf) else leaf for leaf in leaves]
+        self._shapes = [np.shape(leaf) if is_parameter(leaf) else None for leaf in leaves]
+        fixed = tuple(
+            (leaf.dtype.str, leaf.shape, leaf.tobytes()) if isinstance(leaf, np.ndarray) else leaf
+            for leaf in self._fixed
+        )
+        self._key = (self._definition, fixed, tuple(self._shapes))
+        self.size = sum(math.prod(shape) for shape in self._shapes if shape is not None)
 
     def at(self, parameters) -> AbstractSystem:
         """The member with these parameters."""
-        return eqx.combine(self._unravel(parameters), self._structure)
-
-    @functools.cached_property
-    def _unravel(self) -> Callable:
-        return ravel_pytree(self._shapes)[1]
+        leaves, used = [], 0
+        for fixed, shape in zip(self._fixed, self._shapes, strict=True):
+            if shape is None:
+                leaves.append(fixed)
+                continue
+            size = math.prod(shape)
+            leaves.append(jnp.reshape(parameters[used : used + size], shape))
+            used += size
+        return jax.tree.unflatten(self._definition, leaves)
 
     @property
     def hashable(self) -> bool:

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.sparse as sparse
 from jax.core import Tracer
 
-from ..engine import Function, Unkeyed, solve_linear
+from ..engine import Function, Unkeyed, row_lengths, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
 from ..problem import (
     AbstractSystem,
@@ -182,8 +182,8 @@ def check_regular(system: AbstractSystem, t, q, v, p) -> None:
         raise ModelError(
             f"{name}: {what} is not finite at the start (t={float(t):g}); check q0, v0 and the parameters."
         )
-    scale = np.abs(matrix).max() if matrix.nnz else 0.0
-    empty = [k for k, size in enumerate(np.asarray(np.abs(matrix).sum(axis=1)).ravel()) if size <= 1e-13 * scale]
+    scale = np.max(np.abs(matrix.data), initial=0.0)
+    empty = np.flatnonzero(row_lengths(matrix) <= 1e-13 * scale).tolist()
     if matrix.nnz == 0 or empty:
         coordinates = ", ".join(f"q[{k}]" for k in (empty or range(len(q))))
         raise ModelError(
@@ -218,7 +218,7 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
             f"{name}.holonomic or its derivative is not finite at the start (t={float(t):g}); "
             "check q0 and the parameters."
         )
-    lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
+    lengths = row_lengths(jacobian)
     if m > DENSE_ROWS:
         scaled = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ jacobian
         probe = np.random.default_rng(0).standard_normal(m)

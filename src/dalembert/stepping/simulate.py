@@ -119,6 +119,7 @@ def integrate(
         raise InputError('a store holds float64; use precision="double" with checkpoint.')
     if checkpoint is None and not traced:
         check_room((members or 1) * (steps // save_every + 1), _state_size(q0))
+    choice("redundant", redundant, ("refuse", "allow"))
     if members is not None:
         if engine == "xla" or extended or redundant != "refuse":
             raise InputError(
@@ -189,6 +190,8 @@ def checked(system: AbstractSystem, method: Method, engine: str, precision: str)
 
 def check_start(system: AbstractSystem, method: Method, t0: float, start: Start) -> None:
     """Refuse what the method finds unfit at the actual start."""
+    if type(method).misfit_at is Method.misfit_at:
+        return
     state = start.state
     reason = method.misfit_at(
         mechanics_of(system, start.rows), jnp.asarray(t0), *(jnp.asarray(x) for x in (state.q, state.v, state.p))

@@ -17,7 +17,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .. import arguments
-from ..arguments import choice, count, flag, floats, instance, interval, positive, shown
+from ..arguments import choice, count, flag, floats, instance, interval, positive, shown, takes_named
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, parameter_record, prepared
@@ -214,6 +214,11 @@ def _start_rows(system, chosen, parameters, total: int, start, given) -> tuple[t
             raise InputError("give the start as a function, or as q0 and v0, not both.")
         if not callable(start):
             raise InputError(f"start must be a function of the values of the grid, got {shown(start)}.")
+        if not takes_named(start, chosen):
+            raise InputError(
+                f"start must take the values of the grid by name, start({', '.join(chosen)}), as a function; "
+                f"got {shown(start)}."
+            )
         calls = [start(**{name: float(array[k]) for name, array in chosen.items()}) for k in range(total)]
         return _stacked(calls, "start(...)"), "v0"
     rows = {name: chosen[name] if name in chosen else given[name] for name in STARTS}

@@ -1,0 +1,83 @@
+"""The memory in which compiled steps work: one block of numbers and one of integers, and where everything lies in them.
+
+A run of some hundred steps takes less than a millisecond: making an array for each argument of each phase, and asking
+for its address, would take as long.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from .contract import HISTORY
+from .llvm_loop import POINTERS
+
+#: Pointers to integers; all others are to numbers.
+INTEGERS = ("counters", "iterations", "worst")
+
+
+def pointer_to(array: np.ndarray) -> int:
+    """Where its numbers lie. (`array.ctypes.data` builds objects on the way and takes three times as long.)"""
+    return array.__array_interface__["data"][0]
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where the arrays of one or more phases lie."""
+
+    sections: dict[str, slice]  # of the block of numbers
+    numbers: int  # lengths of the blocks
+    integers: int
+    histories: tuple[int, ...]  # where the history of each phase begins within its section, and where the last ends
+    contractions: tuple[int, ...]
+    offsets: np.ndarray  # (phases, pointers), in bytes
+    from_numbers: np.ndarray  # (pointers,), which of them point to numbers
+    from_integers: np.ndarray
+
+    def pointers(self, numbers: np.ndarray, integers: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """The arguments of every phase; the weights of extrapolation lie elsewhere, the same for all."""
+        found = self.offsets + pointer_to(numbers) * self.from_numbers + pointer_to(integers) * self.from_integers
+        found[:, POINTERS.index("table")] = pointer_to(table)
+        return found
+
+
+@functools.lru_cache(maxsize=256)
+def room_for(
+    sizes: tuple[tuple[int, int], ...],
+    kinds: tuple[int, ...],
+    n_state: int,
+    n_summed: int,
+    n_parameters: int,
+    item: int = 8,
+) -> Room:
+    """`sizes` has the unknowns and the blocks of every compiled step, `kinds` which of them a phase is; `item` is the
+    length of a number in bytes."""
+    count = len(kinds)
+    histories = np.cumsum([0, *(HISTORY * sizes[kind][0] for kind in kinds)]).tolist()
+    contractions = np.cumsum([0, *(sizes[kind][1] for kind in kinds)]).tolist()
+    scales = np.cumsum([0, *(unknowns + 1 for unknowns, _ in sizes)]).tolist()
+    lengths = {
+        "time": 2 * count, "state": n_state, "compensation": n_summed, "backup": n_state + n_summed,
+        "history": histories[-1], "contraction": contractions[-1], "parameters": n_parameters, "weights": scales[-1],
+        "last": 2 * count, "saved": n_state,
+    }  # fmt: skip
+    ends = np.cumsum([0, *lengths.values()]).tolist()
+    sections = {name: slice(a, b) for name, (a, b) in zip(lengths, itertools.pairwise(ends), strict=True)}
+    offsets = np.zeros((count, len(POINTERS)), dtype=np.int64)
+    for k, kind in enumerate(kinds):
+        within = {
+            "time": 2 * k, "history": histories[k], "contraction": contractions[k], "weights": scales[kind],
+            "last": 2 * k, "counters": 4 * k, "iterations": 4 * count + k, "worst": 5 * count + k,
+        }  # fmt: skip
+        for column, name in enumerate(POINTERS):
+            size, first = (8, 0) if name in INTEGERS or name == "table" else (item, sections[name].start)
+            offsets[k, column] = size * (first + within.get(name, 0))
+    integers = np.array([name in INTEGERS for name in POINTERS])
+    elsewhere = np.array([name == "table" for name in POINTERS])
+    return Room(
+        sections, ends[-1], 6 * count, tuple(histories), tuple(contractions), offsets,
+        (~integers & ~elsewhere).astype(np.int64), integers.astype(np.int64),
+    )  # fmt: skip
