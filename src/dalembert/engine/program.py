@@ -268,6 +268,16 @@ class Program:
             return self.mul(base_a, base_b)
         return self._plain("mul", a, b)
 
+    def product(self, a: int, b: int) -> int:
+        """a * b, but a constant factor stays inside: `mul` brings it to the front, out of what may be known earlier."""
+        numbers = [number for number in (self.number(a), self.number(b)) if number is not None]
+        if len(numbers) == 2 or any(abs(number) in (0.0, 1.0) for number in numbers):
+            return self.mul(a, b)
+        for x, y in ((a, b), (b, a)):  # a sign goes to the front, where a sum takes it up
+            if self.op[x] == "neg":
+                return self.neg(self.product(self.args[x][0], y))
+        return self._plain("mul", a, b)
+
     def div(self, a: int, b: int) -> int:
         if a == self.zero or b == self.one:
             return a

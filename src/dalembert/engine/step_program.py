@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .affine_forms import shorten_loops
 from .contract import StepFunctions
 from .elimination import Levels, Reduced, reduce_step
 from .evaluator import Evaluator
@@ -96,6 +97,7 @@ def build_step_program(
     start = Values(program, by_name(plain)).array(guess)
     samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
     reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
+    shorten_loops(reduced)
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
     return StepProgram(
         functions=functions,
