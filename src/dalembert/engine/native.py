@@ -60,7 +60,7 @@ class Compiled:
         text = StepEmitter(step, arithmetic, compensated).text()
         self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
-        self._code, self.from_cache = compile_text(text, effort)
+        self._code, self.from_cache = compile_text(text, effort, "straight lines")
         pointer = ctypes.c_void_p
         self.function = self._code.function("run", *[pointer] * 13, ctypes.c_int64, ctypes.c_int64)
 
@@ -83,7 +83,7 @@ class CompiledLoops:
         if emitter.lonely > MOST_LONELY:
             raise TooIrregular
         self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
-        self._code, self.from_cache = compile_text(emitter.text(), effort=2, vectorised=True)
+        self._code, self.from_cache = compile_text(emitter.text(), 2, "loops")
         self._work = emitter.work(np.longdouble if arithmetic.extended else np.float64)
         self._places = emitter.places()
         pointer = ctypes.c_void_p

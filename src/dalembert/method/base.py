@@ -10,6 +10,7 @@ q and p are handed over as increments, because the stepping loop adds them with 
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -138,12 +139,25 @@ class Method(eqx.Module):
         """The methods that a composition takes one after the other; empty for a plain method."""
         return ()
 
+    @staticmethod
+    def joined(residuals: Iterable[dict[str, Any]]) -> dict[str, Any]:
+        """The equations of the substeps as those of one step."""
+        return {
+            f"substep {number:02d}: {name}": value
+            for number, own in enumerate(residuals)
+            for name, value in own.items()
+        }
+
     def misfit(self, system) -> str | None:
         """Why the method cannot treat a system although it handles each of its parts; None if it can."""
         return None
 
-    def misfit_at(self, mechanics: Mechanics, t, q, v, p) -> str | None:
-        """The same for what only numbers tell, at the start of a run."""
+    def facts(self, mechanics: Mechanics, t, q, v, p) -> dict[str, Any]:
+        """What `misfit_at` judges, as functions of the start of a run."""
+        return {}
+
+    def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
+        """Why the method cannot treat a system for reasons that only numbers tell, its `facts` at the start."""
         return None
 
     def adjoint(self) -> Method | None:

@@ -50,13 +50,10 @@ class Sequence(Method):
         return tuple(guesses)
 
     def residual(self, x: tuple[Any, ...], step: Step) -> dict[str, jax.Array]:
-        equations = {}
-        for number, (unknowns, (method, _), part) in enumerate(
-            zip(x, self.substeps, self._parts(x, step), strict=True)
-        ):
-            own = method.residual(unknowns, part)
-            equations |= {f"substep {number:02d}: {name}": value for name, value in own.items()}
-        return equations
+        return self.joined(
+            method.residual(unknowns, part)
+            for unknowns, (method, _), part in zip(x, self.substeps, self._parts(x, step), strict=True)
+        )
 
     def finish(self, x: tuple[Any, ...], step: Step) -> Advance:
         ends = [

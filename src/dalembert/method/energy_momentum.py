@@ -20,11 +20,12 @@ partial derivatives are averaged over the other argument::
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..arguments import flag
 from ..errors import InputError
@@ -33,6 +34,12 @@ from ..problem import HamiltonianSystem
 from .base import Claims, Method, Step
 
 GRADIENTS = ("invariant", *DISCRETE_DERIVATIVES)
+#: What a system states through its invariants, and what that must be.
+HAMILTONIAN, POTENTIAL, CONSTRAINT = (
+    "hamiltonian_of(phase_invariants(q, p))", "potential_of(potential_invariants(q))",
+    "constraint_of(constraint_invariants(q))",
+)  # fmt: skip
+STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
 
 
 class EnergyMomentumUnknowns(NamedTuple):
@@ -112,42 +119,42 @@ class EnergyMomentum(Method):
             )
         return None
 
-    def misfit_at(self, mechanics, t, q, v, p) -> str | None:
-        """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
-        system = mechanics.system
+    def facts(self, mechanics, t, q, v, p) -> dict[str, Any]:
+        """The mass matrix at two places, the momentum at rest, and what the system states about its invariants."""
+        system, found = mechanics.system, {}
         if not isinstance(system, HamiltonianSystem):
-            other = q + jnp.linspace(0.1, 0.3, q.shape[0])
+            other, rest = q + jnp.linspace(0.1, 0.3, q.shape[0]), jnp.zeros_like(v)
             mass = jax.jacfwd(lambda v, q: -mechanics.legendre(t, q, v, p), argnums=0)
-            if not (
-                jnp.allclose(mass(v, q), mass(2 * v + 1, other))
-                and jnp.allclose(mechanics.legendre(t, other, jnp.zeros_like(v), jnp.zeros_like(p)), 0.0)
-            ):
-                return (
-                    "its Lagrangian is not v^T M v / 2 - V(q) with a constant mass matrix. Write it as a "
-                    "da.HamiltonianSystem, whose hamiltonian(t, q, p) may be any function."
-                )
+            found |= {"mass": mass(v, q), "mass elsewhere": mass(2 * v + 1, other)}
+            found["momentum at rest"] = mechanics.legendre(t, other, rest, jnp.zeros_like(p))
         if self.gradient != "invariant":
-            return None
-        pairs = []
+            return found
         if system.provides("hamiltonian_of"):
-            stated = jnp.sum(system.hamiltonian_of(system.phase_invariants(q, p)))
-            pairs.append(
-                ("hamiltonian_of(phase_invariants(q, p))", stated, "the Hamiltonian", mechanics.energy(t, q, v, p))
-            )
+            found[HAMILTONIAN] = jnp.sum(system.hamiltonian_of(system.phase_invariants(q, p)))
+            found["the Hamiltonian"] = mechanics.energy(t, q, v, p)
         else:
-            stated = jnp.sum(system.potential_of(system.potential_invariants(q)))
             zero = jnp.zeros_like(q)
-            pairs.append(
-                ("potential_of(potential_invariants(q))", stated, "the potential", mechanics.energy(t, q, zero, zero))
-            )
+            found[POTENTIAL] = jnp.sum(system.potential_of(system.potential_invariants(q)))
+            found["the potential"] = mechanics.energy(t, q, zero, zero)
         if system.provides("holonomic"):
-            stated = system.constraint_of(system.constraint_invariants(q))
-            pairs.append(
-                ("constraint_of(constraint_invariants(q))", stated, "holonomic(t, q)", mechanics.constraint(t, q))
+            found[CONSTRAINT] = system.constraint_of(system.constraint_invariants(q))
+            found["holonomic(t, q)"] = mechanics.constraint(t, q)
+        return found
+
+    def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
+        """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
+        if "mass" in facts and not (
+            np.allclose(facts["mass"], facts["mass elsewhere"]) and np.allclose(facts["momentum at rest"], 0.0)
+        ):
+            return (
+                "its Lagrangian is not v^T M v / 2 - V(q) with a constant mass matrix. Write it as a "
+                "da.HamiltonianSystem, whose hamiltonian(t, q, p) may be any function."
             )
-        for name, stated, what, true in pairs:
-            if jnp.shape(stated) != jnp.shape(true) or not jnp.allclose(stated, true, rtol=1e-9, atol=1e-9):
-                return f"{name} = {stated} is not {what}, which is {true} at the start. Correct one of them."
+        for name, what in STATED.items():
+            if name in facts:
+                stated, true = facts[name], facts[what]
+                if stated.shape != true.shape or not np.allclose(stated, true, rtol=1e-9, atol=1e-9):
+                    return f"{name} = {stated} is not {what}, which is {true} at the start. Correct one of them."
         return None
 
     # -- the discrete equations -----------------------------------------------------------------------------------

@@ -121,9 +121,13 @@ class EventCapturing(Method):
             return "it has no gap(t, q), so there are no events; use a smooth method such as da.gauss_spark(2)."
         return None
 
-    def misfit_at(self, mechanics: Mechanics, t, q, v, p) -> str | None:
+    def facts(self, mechanics: Mechanics, t, q, v, p) -> dict[str, Any]:
         contacts, directions = jax.eval_shape(mechanics.contact.velocity, t, q, v).shape
-        if directions > 2 and bool(jnp.any(mechanics.contact.friction(contacts) > 0)):
+        friction = mechanics.contact.friction(contacts)
+        return {"friction in space": friction} if directions > 2 else {}
+
+    def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
+        if np.any(facts.get("friction in space", np.zeros(0)) > 0):
             return (
                 "friction in space (two friction directions a contact) is not located as events; use da.MoreauJean(), "
                 "or set friction = 0."

@@ -7,6 +7,7 @@ program behind it is kept for the family, so that a second `simulate` costs no t
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..engine import Function, RowFunction, RowSolver
 from ..formulation import Acceleration, Mechanics, mechanics_of
+from ..method import Method
 from ..problem import AbstractSystem, is_parameter
 
 
@@ -185,6 +187,28 @@ def _observable(family: Family, name: str) -> RowFunction:
         return OBSERVABLES[name](mechanics_of(family.at(parameters)), t, q, v, p)
 
     return RowFunction(flat)
+
+
+def facts_at(system: AbstractSystem, method: Method, rows, t: float, q, v, p) -> dict[str, np.ndarray]:
+    """The `facts` of a method about a system at one state."""
+    shapes, evaluate = _facts(Family(system), method, rows, len(q))
+    numbers = evaluate(*(np.asarray(part)[None] for part in (t, q, v, p, flat_parameters(system))))[0]
+    ends = itertools.pairwise(np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist())
+    return {name: numbers[a:b].reshape(shape) for (a, b), (name, shape) in zip(ends, shapes.items(), strict=True)}
+
+
+@for_family()
+def _facts(family: Family, method: Method, rows, n: int) -> tuple[dict[str, tuple[int, ...]], RowFunction]:
+    def facts(t, q, v, p, parameters):
+        return method.facts(mechanics_of(family.at(parameters), rows), t, q, v, p)
+
+    def flat(*arguments):
+        found = facts(*arguments)
+        return jnp.concatenate([jnp.ravel(found[name]) for name in sorted(found)] or [jnp.zeros(0)])
+
+    scalar, vector, all_parameters = (jax.ShapeDtypeStruct(s, jnp.float64) for s in ((), (n,), (family.size,)))
+    shapes = jax.eval_shape(facts, scalar, vector, vector, vector, all_parameters)
+    return {name: shapes[name].shape for name in sorted(shapes)}, RowFunction(flat)
 
 
 def multipliers(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np.ndarray:

@@ -21,14 +21,13 @@ from rich.text import Text
 from ..arguments import choice, count, interval, positive
 from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
 from ..errors import InputError, MethodDoesNotFit
-from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .checkpoint import Request, stored_record
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .ensemble import array_shape, batch_size, integrate_ensemble
-from .family import flat_parameters
+from .family import facts_at, flat_parameters
 from .loop import Plan, Record, take_steps
 from .step import Layout, assemble, check_fit
 from .store import StoredStates
@@ -193,9 +192,7 @@ def check_start(system: AbstractSystem, method: Method, t0: float, start: Start)
     if type(method).misfit_at is Method.misfit_at:
         return
     state = start.state
-    reason = method.misfit_at(
-        mechanics_of(system, start.rows), jnp.asarray(t0), *(jnp.asarray(x) for x in (state.q, state.v, state.p))
-    )
+    reason = method.misfit_at(facts_at(system, method, start.rows, t0, state.q, state.v, state.p))
     if reason is not None:
         raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
 

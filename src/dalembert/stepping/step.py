@@ -6,12 +6,14 @@ gave them, so that a message can say which one is at fault.
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from ..engine import Phase, StepFunctions
 from ..errors import MethodDoesNotFit
@@ -75,13 +77,8 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     def step_at(t, h, state, parameters) -> Step:
         return Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
 
-    state = jax.ShapeDtypeStruct((layout.n_state,), jnp.float64)
-    scalar = jax.ShapeDtypeStruct((), jnp.float64)
-    vector = jax.ShapeDtypeStruct((family.size,), jnp.float64)
-    x_shape = jax.eval_shape(lambda *a: method.guess(step_at(*a)), scalar, scalar, state, vector)
-    x_zero = jax.tree.map(lambda s: np.zeros(s.shape), x_shape)
-    unravel_x = ravel_pytree(x_zero)[1]
-    r_shape = jax.eval_shape(lambda x, *a: method.residual(x, step_at(*a)), x_shape, scalar, scalar, state, vector)
+    x_shape, r_shape = _shapes(family, method, layout, rows)
+    unravel_x = _unraveller(x_shape)
     unknowns, equations = _names(x_shape), _names(r_shape)
     if len(unknowns) != len(equations):
         raise MethodDoesNotFit(
@@ -111,6 +108,38 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         exact=_exact(method, step_at, unravel_x, flat),
         rescue=_rescue(family, method, layout, rows),
     )
+
+
+@for_family(maxsize=256)
+def _shapes(family: Family, method: Method, layout: Layout, rows) -> tuple[Any, dict[str, Any]]:
+    """The unknowns and the equations of a step as shapes. Those of a composition follow from its substeps: to trace it
+    whole would take a second where one of its steps takes a tenth of one."""
+    if method.substeps:
+        parts = [_shapes(family, substep.method, layout, rows) for substep in method.substeps]
+        return tuple(x for x, _ in parts), method.joined(r for _, r in parts)
+    state, vector = (jax.ShapeDtypeStruct((size,), jnp.float64) for size in (layout.n_state, family.size))
+    scalar = jax.ShapeDtypeStruct((), jnp.float64)
+
+    def traced(t, h, state, parameters):
+        step = Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
+        x = method.guess(step)
+        return x, method.residual(x, step)
+
+    return jax.eval_shape(traced, scalar, scalar, state, vector)
+
+
+def _unraveller(shapes):
+    """From a vector back to the tree. (`ravel_pytree` has XLA compile something for a tenth of a second.)"""
+    leaves, definition = jax.tree.flatten(shapes)
+    ends = np.cumsum([0, *(math.prod(leaf.shape) for leaf in leaves)]).tolist()
+
+    def unravel(vector):
+        parts = (vector[a:b] for a, b in itertools.pairwise(ends))
+        return jax.tree.unflatten(
+            definition, [jnp.reshape(part, leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+        )
+
+    return unravel
 
 
 def _exact(method: Method, step_at, unravel_x, flat):
