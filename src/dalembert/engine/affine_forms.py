@@ -111,7 +111,7 @@ class _Rewriting:
         return form if self._is_alone(form) or self._uses[node] == 1 else self._alone(self._value(node))
 
     def _scaled(self, form: _Form, factor: int) -> _Form:
-        multiply = self._program.product
+        multiply = self._program.mul  # which brings numbers to the front, where sums of coefficients meet them
         if self._levels[factor] <= ONCE_A_RUN:
             return form._replace(run=multiply(form.run, factor))
         return form._replace(step=multiply(form.step, factor))
@@ -123,14 +123,14 @@ class _Rewriting:
         if not self._changes(node):
             return _Form(node, {}, one, one)
         form = self._entering(node)
-        factor = program.product(form.run, form.step)
+        factor = program.mul(form.run, form.step)
         if factor == one:
             return form
         if len(form.terms) > MOST_TERMS and program.op[factor] != CONST:
             bare = self._emitted(form._replace(run=one, step=one))
             return _Form(program.zero, {bare: factor}, one, one)
-        terms = {v: program.product(c, factor) for v, c in form.terms.items()}
-        return _Form(program.product(form.constant, factor), terms, one, one)
+        terms = {v: program.mul(c, factor) for v, c in form.terms.items()}
+        return _Form(program.mul(form.constant, factor), terms, one, one)
 
     def _sum(self, arguments: tuple[int, ...], combine) -> _Form:
         (first, second), zero = map(self._multiplied_out, arguments), self._program.zero
@@ -157,8 +157,8 @@ class _Rewriting:
             return self._scaled(self._entering(a), b)
         first, second = self._split(a), self._split(b)
         (v,), (w,) = first.terms, second.terms
-        multiply = self._program.product
-        return self._alone(multiply(v, w), multiply(first.run, second.run), multiply(first.step, second.step))
+        multiply = self._program.mul
+        return self._alone(self._program.product(v, w), multiply(first.run, second.run), multiply(first.step, second.step))
 
     def _quotient(self, a: int, b: int) -> _Form:
         program = self._program
@@ -191,4 +191,4 @@ class _Rewriting:
                 total = program.sub(total, v)
             else:
                 total = program.add(total, program.product(c, v))
-        return program.product(total, program.product(form.run, form.step))
+        return program.product(total, program.mul(form.run, form.step))
