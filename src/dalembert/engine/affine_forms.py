@@ -158,7 +158,9 @@ class _Rewriting:
         first, second = self._split(a), self._split(b)
         (v,), (w,) = first.terms, second.terms
         multiply = self._program.mul
-        return self._alone(self._program.product(v, w), multiply(first.run, second.run), multiply(first.step, second.step))
+        return self._alone(
+            self._program.product(v, w), multiply(first.run, second.run), multiply(first.step, second.step)
+        )
 
     def _quotient(self, a: int, b: int) -> _Form:
         program = self._program

@@ -25,6 +25,9 @@ from .step_program import StepProgram
 
 #: threads of a block
 BLOCK = 64
+#: A step with so few operations fits into the registers that so many blocks on one multiprocessor leave to each
+#: thread (128 of them); ptxas by itself takes more and has fewer threads to hide what each waits for.
+SMALL_STEP, BLOCKS_OF_SMALL_STEPS = 200, 8
 _LIBDEVICE = "__nv_"
 #: what the kernel is given for all members, in the order of its arguments
 ARRAYS = (
@@ -115,9 +118,11 @@ class PtxEmitter(StepEmitter):
         arguments = ", ".join(f"ptr noalias %{name}" for name in ARRAYS)
         special = "\n".join(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in ("ctaid", "ntid", "tid"))
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
+        is_small = self.step.statistics["operations_per_step"] <= SMALL_STEP
+        least = f' "nvvm.minctasm"="{BLOCKS_OF_SMALL_STEPS}"' if is_small else ""
         return (
             f"\n{special}\ndefine ptx_kernel void @ensemble({arguments}, i64 %members, double %t0, double %h, "
-            f'i64 %steps, i64 %every) "nvvm.maxntid"="{BLOCK}" {{\n{body}\n}}\n'
+            f'i64 %steps, i64 %every) "nvvm.maxntid"="{BLOCK}"{least} {{\n{body}\n}}\n'
         )
 
     @staticmethod
