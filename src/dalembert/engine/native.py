@@ -181,6 +181,9 @@ class NativeRun:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         target = int(carry.step) + steps
         pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
+        if pieces[0].status == OK:
+            count, whole = len(pieces[0].saved), pieces[0]
+            return whole._replace(iterations=whole.iterations[:count], worst=whole.worst[:count])
         cures = self._cures()
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry

@@ -56,30 +56,28 @@ class PhasedRun:
                 first = (phase.functions, state, t0, phase.fraction * h, parameters, compensated)
                 distinct[phase.functions] = NativeRun(*first)
         self._runners = [distinct[phase.functions] for phase in phases]
+        self.stages = list(distinct.values())  # the compiled steps, each once
+        self._kinds = tuple(self.stages.index(runner) for runner in self._runners)
+        by_length = np.argsort(-np.abs(self._fractions), kind="stable").tolist()
+        self._longest = [next(k for k in by_length if self._kinds[k] == kind) for kind in range(len(self.stages))]
         self._repeated = 0
 
     def begin(self) -> PhasedRun:
         """Ready for a new run."""
-        for runner in self._runners:
-            runner.begin()
+        for stage in self.stages:
+            stage.begin()
         self._repeated = 0
         return self
 
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(1, min(runner.chunk_steps for runner in self._runners) // len(self._runners))
-
-    @property
-    def stages(self) -> list[NativeRun]:
-        """The compiled steps, each once."""
-        return list(dict.fromkeys(self._runners))
+        return max(1, min(stage.chunk_steps for stage in self.stages) // len(self._runners))
 
     def report(self) -> dict:
         """Sizes of one phase, how many there are, and what had to be mended."""
-        reports = [runner.report() for runner in dict.fromkeys(self._runners)]
         mended = {"repeated_steps": self._repeated} if self._repeated else {}
-        return {**reports[0], "phases": len(self._runners), **mended}
+        return {**self.stages[0].report(), "phases": len(self._runners), **mended}
 
     def first_carry(self, state: np.ndarray) -> Carry:
         """The carry before the first step: the histories and contractions of all phases, one after the other."""
@@ -95,11 +93,9 @@ class PhasedRun:
 
     def _room(self) -> Room:
         """Where everything lies, for the compiled steps as they are now: new pivots may leave other unknowns."""
-        distinct = list(dict.fromkeys(self._runners))
-        sizes = tuple((len(runner.step.unknowns), len(runner.step.reduced.blocks)) for runner in distinct)
-        kinds = tuple(distinct.index(runner) for runner in self._runners)
+        sizes = tuple((len(stage.step.unknowns), len(stage.step.reduced.blocks)) for stage in self.stages)
         functions = self.functions
-        return room_for(sizes, kinds, functions.n_state, functions.n_summed, functions.n_parameters)
+        return room_for(sizes, self._kinds, functions.n_state, functions.n_summed, functions.n_parameters)
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
@@ -121,6 +117,8 @@ class PhasedRun:
             left = TimeSteps(*(part[stuck + 1 :] for part in grid))
             pieces += [repeated, self._raw(repeated.carry, left, save_every, parameters)]
         last = pieces[-1]
+        if len(pieces) == 1:
+            return last
         saved, iterations, worst = (
             np.concatenate([getattr(p, name) for p in pieces]) for name in ("saved", "iterations", "worst")
         )
@@ -142,17 +140,15 @@ class PhasedRun:
 
     def _scales(self, room: Room, carry: Carry, t: float, h: float, parameters) -> np.ndarray:
         """Of every compiled step once, at its longest phase."""
-        found: dict[NativeRun, np.ndarray] = {}
-        for k in np.argsort(-np.abs(self._fractions), kind="stable").tolist():
-            runner = self._runners[k]
-            if runner not in found:
-                own = carry._replace(
-                    history=carry.history[room.histories[k] : room.histories[k + 1]].reshape(HISTORY, -1),
-                    known=carry.known[k],
-                    step=0,
-                )
-                found[runner] = runner.scales(own, t, self._fractions[k] * h, parameters)
-        return np.concatenate([found[runner] for runner in dict.fromkeys(self._runners)])
+        found = []
+        for stage, k in zip(self.stages, self._longest, strict=True):
+            own = carry._replace(
+                history=carry.history[room.histories[k] : room.histories[k + 1]].reshape(HISTORY, -1),
+                known=carry.known[k],
+                step=0,
+            )
+            found.append(stage.scales(own, t, float(self._fractions[k]) * h, parameters))
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _raw(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
         n_state, count, steps = self.functions.n_state, len(self._runners), len(grid.t)
@@ -161,19 +157,20 @@ class PhasedRun:
         t, h = (float(grid.t[0]), float(np.max(grid.h))) if steps else (0.0, 1.0)  # scales suit the largest step
         room = self._room()
         numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
-        for name, values in (*carry._asdict().items(), ("parameters", parameters)):
-            if name in held:
-                numbers[held[name]] = values
-        numbers[held["weights"]] = self._scales(room, carry, t, h, parameters)
+        for name, values in (
+            ("state", carry.state), ("compensation", carry.compensation), ("history", carry.history),
+            ("contraction", carry.contraction), ("parameters", parameters),
+            ("weights", self._scales(room, carry, t, h, parameters)),
+        ):  # fmt: skip
+            numbers[held[name]] = values
         counters = integers[: 4 * count].reshape(count, 4)
         counters[:, 0] = carry.known
         table = room.pointers(numbers, integers, self._runners[0].table)
-        more = [runner.memory() for runner in self._runners]
-        table = np.concatenate([table, np.array(more, dtype=np.int64)], axis=1) if more[0] else table
-        control = np.zeros(9, np.int64)
-        control[[_PHASES, _STEPS, _EVERY, _STEP]] = count, steps, save_every, int(carry.step)
-        control[[_N_STATE, _N_ALL]] = n_state, n_state + self.functions.n_summed
-        functions = np.array([runner.address() for runner in self._runners], dtype=np.uint64)
+        more = np.array([stage.memory() for stage in self.stages], dtype=np.int64)
+        table = np.concatenate([table, more[list(self._kinds)]], axis=1) if more.size else table
+        first, width = int(carry.step), n_state + self.functions.n_summed
+        control = np.array([count, steps, save_every, first, 0, OK, n_state, width, 0], dtype=np.int64)
+        functions = np.array([stage.address() for stage in self.stages], dtype=np.uint64)[list(self._kinds)]
         drive = _driver(table.shape[1])
         block, backup = numbers[held["state"]], numbers[held["backup"]]  # state and compensation lie side by side
         drive(

@@ -94,9 +94,11 @@ class Record:
 
     def absorb(self, chunk: Chunk) -> None:
         """Add a chunk that starts where the record ends."""
-        plan = self.plan
-        steps = plan.stride * (self.step // plan.stride + 1 + np.arange(len(chunk.saved)))
-        self.saved.append(chunk.saved[steps % plan.save_every == 0])
+        plan, saved = self.plan, chunk.saved
+        if plan.stride != plan.save_every:
+            steps = plan.stride * (self.step // plan.stride + 1 + np.arange(len(saved)))
+            saved = saved[steps % plan.save_every == 0]
+        self.saved.append(saved)
         self.iterations.append(chunk.iterations)
         self.worst.append(chunk.worst)
         self.carry, self.status, self.residual = chunk.carry, chunk.status, chunk.residual
