@@ -85,6 +85,7 @@ METHODS = {
         {
             "Lobatto IIIA-B, sofroniou-spaletta6": composed(LOBATTO, "sofroniou-spaletta6"),
             "Lobatto IIIA-B, kahan-li8": composed(LOBATTO, "kahan-li8"),
+            "Lobatto IIIA-B, sofroniou-spaletta10": composed(LOBATTO, "sofroniou-spaletta10"),
         }
         | GAUSS,
         20,
