@@ -3,6 +3,7 @@
 python -m benchmarks.peers                                          all of it, at most 25 minutes
 python -m benchmarks.peers --only pendulum,chain-2 --peers casadi,heyoka     a part; prints and writes nothing
 python -m benchmarks.peers --limit 10                               less time a case; prints and writes nothing
+python -m benchmarks.peers --again                                  the page once more, from the last whole run
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def main() -> None:
     parser.add_argument("--only", metavar="A,B,...", help=f"problems: {', '.join([*known, SPHERES])}")
     parser.add_argument("--peers", metavar="A,B,...", help=f"programs: {', '.join(PEERS)}")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one program on one problem")
+    parser.add_argument("--again", action="store_true", help="write the page from the last whole run")
     arguments = parser.parse_args()
+    if arguments.again:
+        return write_again(parser, known)
     names = chosen(parser, arguments.only, [*known, SPHERES], "problem")
     peers = chosen(parser, arguments.peers, PEERS, "program")
     whole = arguments.only is None and arguments.peers is None and arguments.limit >= LIMIT
@@ -62,11 +66,21 @@ def main() -> None:
     if spheres is not None:
         spheres.show(console)
     if whole:
-        CACHE.joinpath("results.json").write_text(json.dumps([vars(r) for r in results], indent=1), encoding="utf-8")
+        kept = {"machine": on_what, "results": [vars(r) for r in results]}
+        CACHE.joinpath("results.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
         write_page(results, known, on_what)
         if spheres is not None:
             fill(PAGE, SPHERES, spheres.markdown())
         console.print("written to docs/benchmarks.md")
+
+
+def write_again(parser: argparse.ArgumentParser, known) -> None:
+    """The page from what the last whole run measured."""
+    path = CACHE / "results.json"
+    if not path.exists():
+        parser.error("there was no whole run yet; run `python -m benchmarks.peers`")
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    write_page([Result(**one) for one in kept["results"]], known, kept["machine"])
 
 
 def progress_line(result: Result, seconds: float) -> str:

@@ -155,24 +155,39 @@ def all_tables(results: list[Result], known) -> list[Table]:
     return [table for table in [*tables, energy_table(results)] if table.rows]
 
 
+MARKERS = "osD^vP*X<>h"
+
+
+def frontier(points: list[dict]) -> tuple[list[float], list[float]]:
+    """Errors, falling, and the milliseconds of the quickest run that is at least as accurate: methods and settings that
+    take longer for a larger error are left out, as is what roundoff adds to steps that are too small."""
+    errors, times, quickest = [], [], math.inf
+    for point in sorted(points, key=lambda p: p["error"]):
+        if point["seconds"] < quickest:
+            quickest = point["seconds"]
+            errors.append(point["error"])
+            times.append(1e3 * quickest)
+    return errors[::-1], times[::-1]
+
+
 def picture(results: list[Result], title: str, name: str) -> str:
-    """Work against precision, one line a program and method; the file's name."""
-    figure, axes = plt.subplots(figsize=(7.0, 4.4), constrained_layout=True)
-    colours = dict(zip(PEERS, plt.get_cmap("tab10").colors, strict=False))  # pyright: ignore[reportAttributeAccessIssue]
-    for result in results:
-        shown = [p for p in result.points if 1e-13 < p["error"] < 1.0]
-        for k, method in enumerate(dict.fromkeys(p["method"] for p in shown)):
-            ladder = [p for p in shown if p["method"] == method]
-            own = result.peer == "dalembert"
-            axes.loglog(
-                [p["error"] for p in ladder], [1e3 * p["seconds"] for p in ladder], marker="o" if own else ".",
-                markersize=3 if own else 4, color=colours[result.peer], linewidth=1.2 if own else 0.9,
-                alpha=0.85, label=result.peer if k == 0 else None,
-            )  # fmt: skip
+    """Work against precision, one line a program; the file's name."""
+    figure, axes = plt.subplots(figsize=(7.6, 4.2), constrained_layout=True)
+    colours = plt.get_cmap("tab10").colors  # pyright: ignore[reportAttributeAccessIssue]
+    for k, peer in enumerate(PEERS):
+        points = [p for r in results if r.peer == peer for p in r.points if 1e-13 < p["error"] < 1.0]
+        if not points:
+            continue
+        own = peer == "dalembert"
+        axes.loglog(
+            *frontier(points), marker=MARKERS[k % len(MARKERS)], markersize=5 if own else 4,
+            color="black" if own else colours[k % len(colours)], linewidth=2.0 if own else 1.1, label=peer,
+            zorder=3 if own else 2,
+        )  # fmt: skip
     axes.invert_xaxis()
     axes.set(title=title, xlabel="largest error of q at the end", ylabel="milliseconds")
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize=8, ncols=2)
+    figure.legend(fontsize=8, loc="outside right upper")
     file = f"peers_{name.replace('-', '_')}.png"
     figure.savefig(PICTURES / file, dpi=110)
     plt.close(figure)

@@ -102,17 +102,22 @@ def cache_folder() -> pathlib.Path | None:
     """The folder of compiled code, or None if it is not private to this user."""
     chosen = os.environ.get("DALEMBERT_CACHE_DIR")
     folder = pathlib.Path(chosen) if chosen else pathlib.Path(platformdirs.user_cache_dir("dalembert"))
-    folder = folder / "code"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # who may write to the outer folder may put another one in the place of the inner one
+        is_private = all([_made_private(place) for place in (folder, folder / "code")])
     except OSError:
         return None
+    return folder / "code" if is_private else None
+
+
+def _made_private(folder: pathlib.Path) -> bool:
+    """Whether a folder, made here if there is none, belongs to this user and only this user may write to it."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        return None
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        return None
-    return folder
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
 def _read(key: str) -> bytes | None:

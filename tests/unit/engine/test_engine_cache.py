@@ -108,6 +108,16 @@ def test_folder_that_others_can_write_is_not_used(folder, mode):
     assert result() == (6.0, True)
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_folder_in_one_that_others_can_write_is_not_used(folder, mode):
+    result()
+    folder.parent.chmod(mode)
+    assert cache_folder() is None
+    assert result() == (6.0, False)  # somebody else could have put another folder there
+    folder.parent.chmod(0o700)
+    assert result() == (6.0, True)
+
+
 def test_folder_that_is_a_link_is_not_used(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     folder.symlink_to(tmp_path / "elsewhere")
