@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY
+from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY, OVERDETERMINED_GALLERY
 from ..method import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, keeps, treats
 from ..report import first_sentence
 from . import show
@@ -29,3 +29,7 @@ def list_command() -> None:
     impacts = [(name, first_sentence(kind)) for name, kind in CONTACT_GALLERY.items()]
     title = "Systems with contact (dalembert simulate NAME --method moreau-jean)"
     console.print(show.grid(title, ("name", "what"), impacts))
+    console.print()
+    reactions = [(name, first_sentence(kind)) for name, kind in OVERDETERMINED_GALLERY.items()]
+    title = "Overdetermined systems (dalembert simulate NAME --method symplectic-euler)"
+    console.print(show.grid(title, ("name", "what"), reactions))

@@ -14,8 +14,8 @@ import numpy as np
 import typer
 
 from ..errors import InputError, StepFailure
-from ..gallery import GALLERY
-from ..method import CATALOGUE, Method
+from ..gallery import SYSTEMS
+from ..method import METHODS, Method
 from ..problem import AbstractSystem
 from ..stepping import Store
 from ..trajectory import simulate
@@ -66,7 +66,7 @@ def _system(store: Path, call: dict[str, Any], parameters: dict[str, Any], model
     if model is not None:
         found = found_in_file(model)
     else:
-        by_class = {f"{kind.__module__}:{kind.__qualname__}": kind for kind in GALLERY.values()}
+        by_class = {f"{kind.__module__}:{kind.__qualname__}": kind for kind in SYSTEMS.values()}
         found = by_class.get(str(call["system"]))
     if found is None:
         name = str(call["system"]).rpartition(":")[2]
@@ -89,7 +89,7 @@ def _system(store: Path, call: dict[str, Any], parameters: dict[str, Any], model
 
 
 def _method(store: Path, call: dict[str, Any]) -> Method:
-    for entry in CATALOGUE.values():
+    for entry in METHODS.values():
         if entry.method.name == call["method"]:
             return entry.method
     raise InputError(f"{store} was begun with {call['method']}, which is not in `dalembert list`; repeat the call.")

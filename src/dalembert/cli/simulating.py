@@ -13,7 +13,7 @@ from ..errors import StepFailure
 from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
 from ..problem import OverdeterminedDAE
-from ..trajectory import Trajectory, simulate
+from ..trajectory import Trajectory, has_energy, simulate
 from . import show
 from .models import launch_from, system_from
 
@@ -110,7 +110,6 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
     stats, t = run.stats, np.asarray(run.t)
     seconds = float(stats["wall_seconds"])
     speed = f"{stats['steps'] / seconds:,.0f} steps/s" if seconds > 0 and stats["steps"] else "-"
-    energy = np.asarray(run.energy)
     rows = [
         ("ended", str(run.status) if run.status else f"stopped after {run.status.step:,} steps"),
         ("interval", f"t = {t[0]:g} to {t[-1]:g}, h = {run.provenance['h']:g}"),
@@ -118,11 +117,11 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
         ("engine", f"{stats['engine']}, compiled in {stats['compile_seconds']:.2f} s"),
         ("speed", f"{speed} ({seconds:.3g} s)"),
         ("Newton iterations", f"{stats['newton_iterations'] / max(1, stats['steps']):.2f} a step"),
-        (
-            "energy",
-            f"E(0) = {energy[0]:.6g}, max |E - E(0)| = {show.small(np.max(np.abs(energy - energy[0])))}",
-        ),
     ]
+    if has_energy(run):
+        energy = np.asarray(run.energy)
+        change = show.small(np.max(np.abs(energy - energy[0])))
+        rows.append(("energy", f"E(0) = {energy[0]:.6g}, max |E - E(0)| = {change}"))
     if np.shape(run.lam)[1]:
         rows.append(("max |g|", show.small(np.max(run.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(run.hidden))))

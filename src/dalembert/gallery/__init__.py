@@ -11,6 +11,7 @@ from .blades import ChaplyginSleigh, Skate
 from .central import HarmonicOscillator, Kepler
 from .chain import Chain, DoublePendulum
 from .contacts import BallInBox, PendulumAndWall, SlidingBlock
+from .friction_surface import MassOnCubic, MassOnSurface, NonlinearReaction
 from .impacts import BouncingBall, ImpactOscillator
 from .linkage import FourBar, SliderCrank
 from .many_contacts import BeadColumn, BoxStack, NewtonCradle, PainleveRod, RockingBlock
@@ -68,8 +69,14 @@ FAMILY_GALLERY: dict[str, type[Ready]] = {
     "lattice": Lattice,
     "heavy-top": HeavyTop,
 }
+#: Overdetermined systems with reactions that are nonlinear in the multiplier, for `SymplecticEuler`.
+OVERDETERMINED_GALLERY: dict[str, type[Ready]] = {
+    "nonlinear-reaction": NonlinearReaction,
+    "mass-on-cubic": MassOnCubic,
+    "mass-on-surface": MassOnSurface,
+}
 #: All of them.
-SYSTEMS: dict[str, type[Ready]] = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY
+SYSTEMS: dict[str, type[Ready]] = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY | OVERDETERMINED_GALLERY
 
 
 def system_named(name: str) -> type[Ready]:
@@ -83,6 +90,7 @@ __all__ = [
     "CONTACT_GALLERY",
     "FAMILY_GALLERY",
     "GALLERY",
+    "OVERDETERMINED_GALLERY",
     "SYSTEMS",
     "AppellHamel",
     "BallInBox",

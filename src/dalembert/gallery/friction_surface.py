@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..problem import OverdeterminedDAE, State
+from .ready import Ready, Start
 
 
-class NonlinearReaction(OverdeterminedDAE):
+class Overdetermined(Ready, OverdeterminedDAE):
+    """An overdetermined system with starting values of its own."""
+
+    #: The end of the default run, and its step size.
+    span: ClassVar[tuple[float, float]] = (1.0, 0.01)
+
+    def start_values(self) -> tuple[np.ndarray, np.ndarray]:
+        """y0 and z0 at t = 0."""
+        raise NotImplementedError
+
+    def start(self) -> Start:
+        y0, z0 = (jnp.asarray(part) for part in self.start_values())
+        return Start(y0, self.velocity(y0, z0), *self.span)
+
+
+class NonlinearReaction(Overdetermined):
     """A mathematical test problem with a known solution (Jay, problem (4.1))::
 
         y1' = 2 z1,   y2' = -z2
@@ -34,11 +52,12 @@ class NonlinearReaction(OverdeterminedDAE):
         return y[0] * y[1] ** 2 - 1
 
     def start_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """y0 and z0 at t = 0."""
         return np.ones(2), np.ones(2)
 
-    def exact(self, t) -> State:
-        """The solution at the times t, time first."""
+    def exact(self, t, q0=None, v0=None) -> State | None:
+        """The solution from the default start at the times t, time first."""
+        if q0 is not None or v0 is not None:
+            return None
         t = np.asarray(t, dtype=np.float64)
         y = np.stack([np.exp(2 * t), np.exp(-t)], axis=-1)
         v = np.stack([2 * np.exp(2 * t), -np.exp(-t)], axis=-1)
@@ -46,7 +65,7 @@ class NonlinearReaction(OverdeterminedDAE):
         return State(*(jnp.asarray(x) for x in (y, y, v, psi, np.zeros((*t.shape, 0)))))
 
 
-class MassOnCubic(OverdeterminedDAE):
+class MassOnCubic(Overdetermined):
     """A mass that slides on the cubic y2 = b y1^3 with friction c |normal force|^r (Jay, problem (4.2))::
 
         m z' = (0, -m g) + (-3 b y1^2, 1) psi - c |N|^r z / |z|,      |N|^2 = (1 + 9 b^2 y1^4) psi^2
@@ -54,6 +73,8 @@ class MassOnCubic(OverdeterminedDAE):
 
     psi = m (g + 6 b y1 z1^2) / (1 + 9 b^2 y1^4) whatever the friction; psi(0) = 1.7586 from the default start.
     """
+
+    span: ClassVar[tuple[float, float]] = (2.0, 0.005)
 
     mass: float = 1.0
     gravity: float = 9.81
@@ -76,7 +97,6 @@ class MassOnCubic(OverdeterminedDAE):
         return y[1] - self.cubic * y[0] ** 3
 
     def start_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """y0 and z0 at t = 0."""
         y1, speed = 10.0, -3.6
         return np.array([y1, float(self.cubic) * y1**3]), np.array([speed, 3 * float(self.cubic) * y1**2 * speed])
 
@@ -86,11 +106,13 @@ class MassOnCubic(OverdeterminedDAE):
         return self.mass * (self.gravity + 6 * self.cubic * y[..., 0] * z[..., 0] ** 2) / (1 + slope**2)
 
 
-class MassOnSurface(OverdeterminedDAE):
+class MassOnSurface(Overdetermined):
     """A mass that slides on the surface y3 = height(y1, y2) in space with friction c |normal force|^r.
 
     The default surface is a bowl with a ripple; derive a class and write `height` for another one.
     """
+
+    span: ClassVar[tuple[float, float]] = (5.0, 0.01)
 
     mass: float = 1.0
     gravity: float = 9.81
@@ -119,7 +141,6 @@ class MassOnSurface(OverdeterminedDAE):
         return self._above(y)
 
     def start_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """y0 and z0 at t = 0."""
         x, speed = jnp.array([1.0, 0.5]), jnp.array([0.0, 2.0])
         height, climb = jax.jvp(self.height, (x,), (speed,))
         return np.array([*x, height]), np.array([*speed, climb])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import count, floats, named_values, number, shown
 from ..errors import InputError
-from ..trajectory import check_single
+from ..trajectory import check_single, has_energy
 from .geometry import Geometry, geometry_of
 from .series import (
     FEW_STATES,
@@ -143,7 +143,7 @@ def _figure(run, path, width: float, height: float, draw) -> Figure:
 
 
 def _draw_overview(figure, run, dimension: int | None) -> None:
-    panels = [draw_energy]
+    panels = [draw_energy] if has_energy(run) else [draw_coordinates]
     if np.asarray(run.lam).shape[1]:
         panels += [draw_constraints, draw_multipliers]
     if np.size(run.impulse):

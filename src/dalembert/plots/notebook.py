@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..method import Method, keeps, treats
 from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, parameter_record
-from ..trajectory import Trajectory, check_single
+from ..trajectory import Trajectory, check_single, has_energy
 from .figures import draw_path, moving_geometry
 from .series import draw_coordinates, draw_energy
 from .style import style
@@ -63,7 +63,7 @@ def trajectory_html(run: Trajectory) -> str:
 
 
 def _kept(run: Trajectory) -> Rows:
-    if _has_energy(run):
+    if has_energy(run):
         energy = np.asarray(run.energy)
         yield "energy", f"E(0) = {energy[0]:.6g}, max |E - E(0)| = {np.max(np.abs(energy - energy[0])):.1e}"
     if np.shape(run.lam)[1]:
@@ -71,13 +71,6 @@ def _kept(run: Trajectory) -> Rows:
         yield "max |g_q v + g_t|", f"{np.max(run.hidden):.1e}"
     if np.size(run.impulse) and run.system is not None:
         yield "smallest gap", f"{np.min(run.gap):.1e}"
-
-
-def _has_energy(run: Trajectory) -> bool:
-    try:
-        return len(run.energy) > 0
-    except InputError:  # an overdetermined DAE has none, a loaded run may lack it
-        return False
 
 
 def _picture(run: Trajectory) -> bytes:
@@ -91,7 +84,7 @@ def _picture(run: Trajectory) -> bytes:
             draw_coordinates(figure.add_subplot(grid[0]), run)
         else:
             draw_path(figure, grid[0], run, moving_geometry(run, None))
-        if _has_energy(run):
+        if has_energy(run):
             draw_energy(figure.add_subplot(grid[1]), run)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=PIXELS_PER_INCH)

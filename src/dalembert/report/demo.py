@@ -122,7 +122,7 @@ def _write_system(folder: pathlib.Path, name: str, kind: type[Ready], found: lis
 
 def first_sentence(kind: type) -> str:
     """The first paragraph of a class's documentation, in one line."""
-    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].replace("`", "'").split())
+    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].replace("`", "'").split()).removesuffix("::")
 
 
 def _write_film(folder: pathlib.Path, kind: type[Ready]) -> Picture:

@@ -2,7 +2,7 @@
 
 from .boundary import boundary_value
 from .interpolation import Interpolated
-from .record import Trajectory, batch_error, check_single, load
+from .record import Trajectory, batch_error, check_single, has_energy, load
 from .simulating import simulate
 from .sweep import Sweep, sweep
 
@@ -13,6 +13,7 @@ __all__ = [
     "batch_error",
     "boundary_value",
     "check_single",
+    "has_energy",
     "load",
     "simulate",
     "sweep",

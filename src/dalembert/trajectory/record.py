@@ -412,6 +412,14 @@ def check_single(run: Trajectory, verb: str) -> None:
         raise batch_error(run, f"{verb} one of them")
 
 
+def has_energy(run: Trajectory) -> bool:
+    """An overdetermined DAE has none, and a loaded run may lack it."""
+    try:
+        return len(run.energy) > 0
+    except InputError:
+        return False
+
+
 def batch_error(run: Trajectory, advice: str) -> InputError:
     """What to say where one run is needed and a batch was given."""
     return InputError(

@@ -231,3 +231,16 @@ def test_converge_of_a_model_file_uses_a_reference(dalembert, model):
     answer = dalembert("converge", f"{model}:Pendulum", *words)
     assert answer.status == 0
     assert "against a tight reference solution" in answer.out
+
+
+def test_simulate_a_system_without_energy(dalembert):
+    out = dalembert("simulate", "mass-on-cubic", "--method", "symplectic-euler").out
+    assert "energy" not in out
+    assert float(value_of(out, "max |g|")) < 1e-13
+
+
+def test_resume_a_run_with_contacts(dalembert, tmp_path):
+    store = tmp_path / "ball.zarr"
+    call = ["simulate", "bouncing-ball", "--method", "moreau-jean", "--t-end", "0.5", "--h", "0.01"]
+    assert dalembert(*call, "--checkpoint", str(store)).status == 0
+    assert dalembert("resume", str(store)).status == 0

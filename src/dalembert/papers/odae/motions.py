@@ -25,7 +25,9 @@ def natural_and_true() -> Motion:
     system = NonlinearReaction()
     t, true = sampled(_run(system, "true", 1.0, 0.002))
     _, natural = sampled(_run(system, "natural", 1.0, 0.002))
-    exact = np.asarray(system.exact(t).q)[:, None]
+    solution = system.exact(t)
+    assert solution is not None
+    exact = np.asarray(solution.q)[:, None]
     y = np.linspace(0.9, 8.2, 100)
     return Motion(
         "Natural and true method on the artificial problem",
