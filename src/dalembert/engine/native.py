@@ -6,7 +6,10 @@ last with damping, partial pivoting and continuation (`rescue.py`); `report()` c
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import ctypes
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -43,6 +46,8 @@ _SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "itera
 _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
 
+#: Translations with pivots chosen anew that are kept.
+BUILDS_KEPT = 8
 #: Steps taken by a solver of their own after which pivots are chosen anew.
 RESCUES_A_CHANGE = 50
 
@@ -68,9 +73,10 @@ class Compiled:
         """Where the code lies."""
         return self._code.address("run")
 
-    def memory(self) -> list[int]:
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[list[int]]:
         """Pointers that the code takes after those of every step: none."""
-        return []
+        yield []
 
 
 class CompiledLoops:
@@ -84,7 +90,8 @@ class CompiledLoops:
             raise TooIrregular
         self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
         self._code, self.from_cache = compile_text(emitter.text(), 2, "loops")
-        self._work = emitter.work(np.longdouble if arithmetic.extended else np.float64)
+        self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
+        self._spare = [self._first]
         self._places = emitter.places()
         pointer = ctypes.c_void_p
         self._function = self._code.function("run", *[pointer] * 15, ctypes.c_int64, ctypes.c_int64)
@@ -92,15 +99,25 @@ class CompiledLoops:
     def function(self, *arguments) -> None:
         """The arguments of straight-line code; the memory is added."""
         *pointers, steps, every = arguments
-        self._function(*pointers, *self.memory(), steps, every)
+        with self.memory() as memory:
+            self._function(*pointers, *memory, steps, every)
 
     def address(self) -> int:
         """Where the code lies."""
         return self._code.address("run")
 
-    def memory(self) -> list[int]:
-        """Pointers that the code takes after those of every step: its work space and its tables."""
-        return [self._work.ctypes.data, self._places.ctypes.data]
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[list[int]]:
+        """Pointers that the code takes after those of every step: its work space and its tables. Runs side by side, in
+        threads, have work spaces of their own."""
+        try:
+            work = self._spare.pop()
+        except IndexError:
+            work = self._first.copy()  # of which only the constants matter, and they stay as they are
+        try:
+            yield [work.ctypes.data, self._places.ctypes.data]
+        finally:
+            self._spare.append(work)
 
 
 class NativeRun:
@@ -118,15 +135,31 @@ class NativeRun:
         self._dtype = np.longdouble if extended else np.float64
         self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
         self._rescue = Rescue(functions)
+        self._builds: dict[tuple, dict] = {}  # shared by all runs
+        self.table = extrapolation_weights().astype(self._dtype)
         self._build(state, t0, h, parameters)
 
     def begin(self) -> NativeRun:
-        """Ready for a new run: what was mended is counted from zero."""
-        self._counts = dict.fromkeys(_CURES, 0)
-        return self
+        """A runner with the same code for one run, beside others if need be: what it counts, and pivots that it has to
+        choose anew, are its own. So a run does not depend on what happened in others."""
+        run = copy.copy(self)
+        run._counts = dict.fromkeys(_CURES, 0)
+        return run
 
     def _build(self, state, t, h, parameters, seed: int = 0) -> None:
-        state = np.asarray(state, dtype=np.float64)
+        """Translate with pivots that suit a state; those chosen anew are kept for a while, for the same run again."""
+        state, parameters = np.asarray(state, dtype=np.float64), np.asarray(parameters)
+        key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
+        if key in self._builds:
+            vars(self).update(self._builds[key])
+            return
+        self._translate(state, t, h, parameters, seed)
+        if seed:
+            while len(self._builds) >= BUILDS_KEPT:
+                self._builds.pop(next(iter(self._builds)), None)
+            self._builds[key] = {name: vars(self)[name] for name in ("step", "_compiled", "_scaling", "pivots")}
+
+    def _translate(self, state: np.ndarray, t, h, parameters: np.ndarray, seed: int) -> None:
         self.step: StepProgram | ArrayStep
         self._compiled: Compiled | CompiledLoops
         where = (self.functions, state, float(t), h, parameters, seed)
@@ -143,7 +176,6 @@ class NativeRun:
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
         step = self.step
         self._scaling = CompiledScaling(step) if isinstance(step, StepProgram) else NewtonScaling(step)
-        self.table = extrapolation_weights().astype(self._dtype)
 
     @property
     def mended(self) -> dict[str, int]:
@@ -226,8 +258,8 @@ class NativeRun:
         """Where the code of the step lies."""
         return self._compiled.address()
 
-    def memory(self) -> list[int]:
-        """Pointers that the code takes after `arguments`."""
+    def memory(self) -> contextlib.AbstractContextManager[list[int]]:
+        """Pointers that the code takes after those of every step, while they are its own."""
         return self._compiled.memory()
 
     def scales(self, carry: Carry, t0: float, h: float, parameters) -> np.ndarray:

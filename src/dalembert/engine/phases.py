@@ -9,6 +9,8 @@ then a step of one phase.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import ctypes
 import functools
 from typing import NamedTuple
@@ -63,11 +65,10 @@ class PhasedRun:
         self._repeated = 0
 
     def begin(self) -> PhasedRun:
-        """Ready for a new run."""
-        for stage in self.stages:
-            stage.begin()
-        self._repeated = 0
-        return self
+        """A runner with the same code for one run, beside others if need be."""
+        run, stages = copy.copy(self), [stage.begin() for stage in self.stages]
+        run.stages, run._runners, run._repeated = stages, [stages[kind] for kind in self._kinds], 0
+        return run
 
     @property
     def chunk_steps(self) -> int:
@@ -166,17 +167,18 @@ class PhasedRun:
         counters = integers[: 4 * count].reshape(count, 4)
         counters[:, 0] = carry.known
         table = room.pointers(numbers, integers, self._runners[0].table)
-        more = np.array([stage.memory() for stage in self.stages], dtype=np.int64)
-        table = np.concatenate([table, more[list(self._kinds)]], axis=1) if more.size else table
         first, width = int(carry.step), n_state + self.functions.n_summed
         control = np.array([count, steps, save_every, first, 0, OK, n_state, width, 0], dtype=np.int64)
         functions = np.array([stage.address() for stage in self.stages], dtype=np.uint64)[list(self._kinds)]
-        drive = _driver(table.shape[1])
         block, backup = numbers[held["state"]], numbers[held["backup"]]  # state and compensation lie side by side
-        drive(
-            *(pointer_to(a) for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
-                                      block, backup, saved, iterations, worst, control))
-        )  # fmt: skip
+        with contextlib.ExitStack() as stack:
+            more = np.array([stack.enter_context(stage.memory()) for stage in self.stages], dtype=np.int64)
+            table = np.concatenate([table, more[list(self._kinds)]], axis=1) if more.size else table
+            drive = _driver(table.shape[1])
+            drive(
+                *(pointer_to(a) for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
+                                          block, backup, saved, iterations, worst, control))
+            )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
         kept = {name: numbers[held[name]].copy() for name in ("state", "compensation", "history", "contraction")}
         new = Carry(**kept, known=counters[:, 0].copy(), step=np.array(taken))

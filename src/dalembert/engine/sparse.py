@@ -7,6 +7,8 @@ where compiled code takes microseconds; it is taken where compiling would take m
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
@@ -58,9 +60,10 @@ class SparseRun:
 
     def begin(self, reason: str) -> SparseRun:
         """Ready for a new run; `reason` says why this engine was taken."""
-        self._counts = dict.fromkeys(self._counts, 0)
-        self._solve, self._reason = None, reason
-        return self
+        run = copy.copy(self)  # a run beside others keeps its own factorisation
+        run._counts, run._reach = dict.fromkeys(self._counts, 0), self._reach.copy()
+        run._solve, run._reason = None, reason
+        return run
 
     def first_carry(self, state: np.ndarray) -> Carry:
         """The carry before the first step."""

@@ -6,6 +6,7 @@ the partner the native engine is compared with.
 
 from __future__ import annotations
 
+import copy
 import functools
 
 import equinox as eqx
@@ -145,8 +146,9 @@ class XlaRun:
 
     def begin(self, reason: str) -> XlaRun:
         """Ready for a new run; `reason` says why this engine was taken."""
-        self._reason = reason
-        return self
+        run = copy.copy(self)
+        run._reason = reason
+        return run
 
     @property
     def chunk_steps(self) -> int:
