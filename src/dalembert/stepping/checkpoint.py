@@ -1,16 +1,17 @@
 """Checkpoints: a run that is written to a store while it is computed, and that goes on from there.
 
 The loop over steps fills a `StoredRecord` instead of one in memory. At every multiple of `checkpoint_every` steps, and
-where the run ends for whatever reason, the rows since the last time and the whole carry go to disk. What is lost when
-the process dies is what came after the last checkpoint; it is computed again, from the same carry, in the same chunks,
-by steps compiled with the same pivots: bit for bit.
+where the run ends for whatever reason, the rows since the last time and the whole carry go to disk, while the next
+steps are computed. What is lost when the process dies is what came after the last checkpoint on disk; it is computed
+again, from the same carry, in the same chunks, by steps compiled with the same pivots: bit for bit.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -126,6 +127,8 @@ class StoredRecord(Record):
         self._open: dict[str, tuple[int, np.ndarray]] = {}  # rows of files that are not full, by the file's number
         self._written: _Written | None = None
         self._superseded: int | None = None
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._pending: Future[tuple[_Written, int | None]] | None = None
         self._lock: int | None = None
         try:
             if is_store(request.path):
@@ -169,6 +172,7 @@ class StoredRecord(Record):
     def _begin(self) -> None:
         self._open = {name: (0, np.zeros((0, *c.shape), c.kind)) for name, c in self.store.columns.items()}
         self._commit()
+        self._settle()
 
     def _resume(self, identity: dict[str, Any]) -> None:
         store, path = self.store, self.store.path
@@ -213,36 +217,53 @@ class StoredRecord(Record):
             self._commit()
 
     def run_ended(self) -> None:
+        self._settle()
         if self._written is None or (self._written.step, self._written.status) != (self.step, self.status):
             self._commit()
+            self._settle()
 
     def close(self) -> None:
         """Let another process write to the store."""
+        self._writer.shutdown(wait=True)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def _commit(self) -> None:
-        before = self._written
-        rows = self._rows()
+        """Hand over what came since the last checkpoint. It is written while the next chunks are computed: the disk has
+        as long as the processor before either waits for the other."""
+        self._settle()
+        before, rows = self._written, self._rows()
         # a checkpoint without new states inherits the digests of the one before and takes its place in the chain
         instead = before is not None and before.states == self._states
         previous = None if before is None else before.previous if instead else before.step
-        digests = before.digests if before is not None and instead else {}
-        try:
-            digests = self.store.commit(self.step, self._states, previous, rows, self._body(), digests)
-            if instead and before is not None and before.step != self.step:
-                if self._superseded is not None:  # the last two are kept, in case one of them is damaged
-                    self.store.forget(self._superseded)
-                self._superseded = before.step
-        except OSError as error:
-            raise _failure(self.store.path, 0 if before is None else before.step, error) from error
-        if not instead:
-            self._superseded = None
-        self._written = _Written(self.step, self.status, self._states, previous, digests)
+        new = _Written(self.step, self.status, self._states, previous, before.digests if instead and before else {})
+        self._pending = self._writer.submit(self._write, new, rows, self._body(), before if instead else None)
         for name, (first, values) in rows.items():
             full = len(values) // self.store.chunk_rows
             self._open[name] = (first + full, values[full * self.store.chunk_rows :])
+
+    def _write(
+        self, new: _Written, rows: dict[str, tuple[int, np.ndarray]], body: dict[str, Any], replaced: _Written | None
+    ) -> tuple[_Written, int | None]:
+        """The checkpoint on disk, and the step of the one that it makes dispensable."""
+        digests = self.store.commit(new.step, new.states, new.previous, rows, body, new.digests)
+        superseded = self._superseded if replaced is not None else None
+        if replaced is not None and replaced.step != new.step:
+            if superseded is not None:  # the last two are kept, in case one of them is damaged
+                self.store.forget(superseded)
+            superseded = replaced.step
+        return replace(new, digests=digests), superseded
+
+    def _settle(self) -> None:
+        """Wait until what was handed over is on disk."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        try:
+            self._written, self._superseded = pending.result()
+        except OSError as error:
+            raise _failure(self.store.path, 0 if self._written is None else self._written.step, error) from error
 
     def _rows(self) -> dict[str, tuple[int, np.ndarray]]:
         """The rows since the last checkpoint, together with those of the files that they go on filling."""
@@ -271,8 +292,8 @@ class StoredRecord(Record):
         return {
             "carry": jax.tree.map(np.asarray, self.carry)._asdict(),
             "condition": condition_of(self._runner),
-            "iterations": {"total": self.iterations.total, "open": self.iterations.open},
-            "worst": {"total": self.worst.total, "open": self.worst.open},
+            "iterations": {"total": self.iterations.total, "open": list(self.iterations.open)},
+            "worst": {"total": self.worst.total, "open": list(self.worst.open)},
             "status": int(self.status),
             "residual": float(self.residual) if np.isfinite(self.residual) else None,
             "halved": self.halved,

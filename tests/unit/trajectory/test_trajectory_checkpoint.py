@@ -161,6 +161,9 @@ def test_a_prefix_can_be_loaded_while_the_run_goes_on(whole, tmp_path, monkeypat
 
     def chunk_ended(record):
         ended(record)
+        early = da.load(tmp_path / "run.zarr")  # while it is being written
+        np.testing.assert_array_equal(early.q, full.q[: len(early)])
+        record._settle()
         part = da.load(tmp_path / "run.zarr")
         assert bool(part.status) == (record.step == 2000)
         np.testing.assert_array_equal(part.q, full.q[: len(part)])
