@@ -24,7 +24,7 @@ from dalembert.diagnostics import (
     reversibility_defect,
     symplectic_defect,
 )
-from dalembert.gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY
+from dalembert.gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY, OVERDETERMINED_GALLERY
 from dalembert.method import CATALOGUE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -129,7 +129,7 @@ def gallery_sections(systems=GALLERY, options: str = "") -> str:
         exact = "yes" if kind().exact(np.zeros(1)) is not None else "no"
         parts.append(
             f"## {kind.__name__}\n\n{text}\n\n"
-            f"Parameters: {', '.join(fields)}. Exact motion known: {exact}.\n\n"
+            f"Parameters: {', '.join(fields) or 'none'}. Exact motion known: {exact}.\n\n"
             f"```sh\ndalembert simulate {name}{options} --plot {name}.png\n```\n\n"
             f"![The path of {name}](pictures/gallery_{name}.png){{ width=480 }}"
         )
@@ -144,6 +144,11 @@ def contact_sections() -> str:
 def family_sections() -> str:
     """The same for the systems that were written for one family of methods."""
     return gallery_sections(FAMILY_GALLERY, " --method energy-momentum")
+
+
+def overdetermined_sections() -> str:
+    """The same for the overdetermined systems."""
+    return gallery_sections(OVERDETERMINED_GALLERY, " --method symplectic-euler")
 
 
 #: Names without a documentation of their own.
@@ -188,6 +193,7 @@ def main() -> None:
     fill(ROOT / "docs" / "gallery.md", "gallery", gallery_sections())
     fill(ROOT / "docs" / "gallery.md", "contact_gallery", contact_sections())
     fill(ROOT / "docs" / "gallery.md", "family_gallery", family_sections())
+    fill(ROOT / "docs" / "gallery.md", "overdetermined_gallery", overdetermined_sections())
     fill(ROOT / "docs" / "api.md", "names", names_table())
     fill(ROOT / "docs" / "methods.md", "measured", measured_table())
 

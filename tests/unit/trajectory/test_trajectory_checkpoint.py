@@ -65,6 +65,14 @@ def simulate(case, path, every=200, **changes) -> da.Trajectory:
     return da.simulate(**arguments, checkpoint=path, checkpoint_every=every)
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """A process that was started in the background may ignore the signal, and so would the runs in it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(monkeypatch, chunks: int, kill: bool = False) -> None:
     """Let Ctrl-C, or death before anything is written, come after so many chunks."""
     ended, calls = StoredRecord.chunk_ended, []
