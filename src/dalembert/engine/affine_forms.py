@@ -22,6 +22,9 @@ from .program import CONST, INPUT, Program
 MOST_OPERATIONS = 8_000
 #: A form with more terms is not multiplied out.
 MOST_TERMS = 2
+#: The part of the operations that may be left. Loops that gain less keep the order in which their differences were
+#: taken: (q_1 - q_0) / h has more correct digits than q_1 / h - q_0 / h, which a collocation method's multipliers need.
+WORTH_WHILE = 0.65
 #: So many iterations of a step are taken to repay what is computed once a step.
 ITERATIONS = 2
 
@@ -61,7 +64,8 @@ class _Rewriting:
         for node in self._loop:
             self._forms[node] = self._form(node)
         new = [self._value(root) for root in self._roots]
-        return new if self._cost(new) < self._cost(self._roots) else None
+        is_shorter = len(self._inside(new)) <= WORTH_WHILE * len(self._loop)
+        return new if is_shorter and self._cost(new) < self._cost(self._roots) else None
 
     # -- what it costs ----------------------------------------------------------------------------------------------
 
