@@ -125,3 +125,12 @@ def test_updates_of_methods_agree_and_cost_half(name, method, monkeypatch):
     many, long = updates(name, method, monkeypatch, False)
     assert few < 0.7 * many
     np.testing.assert_allclose(short, long, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [da.Galerkin(3), da.gauss_spark(2)], ids=lambda method: method.name)
+def test_collocation_keeps_the_order_of_its_differences(method, monkeypatch):
+    """(q_1 - q_0) / h is not q_1 / h - q_0 / h: the multipliers of high order need the digits."""
+    few, short = updates("double-pendulum", method, monkeypatch, True)
+    many, long = updates("double-pendulum", method, monkeypatch, False)
+    assert few == many
+    np.testing.assert_array_equal(short, long)
