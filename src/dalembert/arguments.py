@@ -133,24 +133,20 @@ def path(value: Any, what: str) -> pathlib.Path:
 
 def takes(function: Any, arguments: int) -> bool:
     """Whether something can be called with so many positional arguments, as far as one can tell without doing so."""
-    if not callable(function):
-        return False
-    try:
-        inspect.signature(function).bind(*range(arguments))
-    except TypeError:
-        return False
-    except ValueError:  # builtins and some callables have no signature
-        return True
-    return True
+    return callable(function) and _binds(function, *range(arguments))
 
 
 def takes_named(function: Any, names: Iterable[str]) -> bool:
     """Whether something can be called with arguments of these names and no others."""
+    return callable(function) and _binds(function, **dict.fromkeys(names))
+
+
+def _binds(function: Any, *arguments: Any, **named: Any) -> bool:
     try:
-        inspect.signature(function).bind(**dict.fromkeys(names))
+        inspect.signature(function).bind(*arguments, **named)
     except TypeError:
         return False
-    except ValueError:
+    except ValueError:  # builtins and some callables have no signature
         return True
     return True
 

@@ -3,19 +3,15 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from engine_runners import runner_and_start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
 from dalembert.engine import affine_forms, step_program
 from dalembert.engine.elimination import FIRST_BLOCK, Levels
-from dalembert.engine.native import NativeRun
 from dalembert.engine.program import Program, Values
 from dalembert.engine.trace import trace
-from dalembert.problem import prepared
-from dalembert.stepping.consistent import prepare_start
-from dalembert.stepping.family import flat_parameters
-from dalembert.stepping.step import assemble
 
 
 def rewritten(program: Program, roots: list[int], unknowns: int) -> list[int] | None:
@@ -104,14 +100,9 @@ def updates(name: str, method, monkeypatch, shorten: bool):
     """The operations of a loop, and the first update from a perturbed guess."""
     if not shorten:
         monkeypatch.setattr(step_program, "shorten_loops", lambda reduced: None)
-    system = da.gallery.system_named(name)()
-    given = system.start()
-    system = prepared(system)
-    start = prepare_start(system, given.q0, given.v0, None, 0.0, project=False, redundant="refuse")
-    functions = assemble(system, method, start.layout, start.rows)
-    state, parameters = np.concatenate([np.ravel(part) for part in start.state]), np.asarray(flat_parameters(system))
-    step = NativeRun(functions, state, 0.0, 0.01, parameters, True).step
-    x = np.random.default_rng(0).standard_normal(functions.size)
+    runner, state, parameters = runner_and_start(name, method, 0.01)
+    step = runner.step
+    x = np.random.default_rng(0).standard_normal(step.functions.size)
     inputs = {"t": [0.0], "h": [0.01], "state": state, "parameter": parameters, "x": x}
     nodes = np.array([node for block in step.reduced.blocks for node in block.update])
     return step.statistics["operations_per_iteration"], step.evaluator(nodes)(inputs)

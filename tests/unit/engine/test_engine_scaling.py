@@ -2,27 +2,13 @@
 
 import numpy as np
 import pytest
+from engine_runners import runner_and_start
 
 import dalembert as da
 from dalembert.engine.llvm_scaling import CompiledScaling
-from dalembert.engine.native import NativeRun
 from dalembert.engine.scaling import GROWTH_LIMIT, NewtonScaling
-from dalembert.problem import prepared
-from dalembert.stepping.consistent import prepare_start
-from dalembert.stepping.family import flat_parameters
-from dalembert.stepping.step import assemble
 
 H = 0.05
-
-
-def runner_and_start(name: str, method):
-    system = da.gallery.system_named(name)()
-    given = system.start()
-    system = prepared(system)
-    start = prepare_start(system, given.q0, given.v0, None, 0.0, project=False, redundant="refuse")
-    functions = assemble(system, method, start.layout, start.rows)
-    state, parameters = np.concatenate([np.ravel(part) for part in start.state]), np.asarray(flat_parameters(system))
-    return NativeRun(functions, state, 0.0, H, parameters, True), state, parameters
 
 
 CASES = [
@@ -37,7 +23,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "method"), CASES, ids=lambda part: part if isinstance(part, str) else part.name)
 @pytest.mark.parametrize("known", [False, True], ids=["guess", "last solution"])
 def test_compiled_scales_are_those_of_arrays(name, method, known):
-    runner, state, parameters = runner_and_start(name, method)
+    runner, state, parameters = runner_and_start(name, method, H)
     x = np.linspace(-1.0, 2.0, len(runner.step.unknowns)) if known else None
     compiled = CompiledScaling(runner.step)(state, x, 0.3, H, parameters)
     columns = (state[:, None], None if x is None else x[:, None])
@@ -48,7 +34,7 @@ def test_compiled_scales_are_those_of_arrays(name, method, known):
 
 
 def test_numbers_out_of_range_give_scales_all_the_same():
-    runner, state, parameters = runner_and_start("double-pendulum", da.Rattle())
+    runner, state, parameters = runner_and_start("double-pendulum", da.Rattle(), H)
     x = np.full(len(runner.step.unknowns), np.nan)
     found = CompiledScaling(runner.step)(state, x, 0.0, H, parameters)
     assert np.all(np.isfinite(found))
