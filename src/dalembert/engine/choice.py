@@ -44,9 +44,12 @@ def choose_engine(
         return _xla(functions, compensated).begin("asked for")
     try:
         start = Unkeyed((state, t0, h, parameters))
-        if (functions.phases or sizes) and not extended:
-            return (_phased.__wrapped__ if fresh else _phased)(functions, compensated, start).begin()
-        return (_native.__wrapped__ if fresh else _native)(functions, compensated, extended, start).begin()
+        phased = bool(functions.phases or sizes) and not extended
+        make, settings = (_phased, (compensated,)) if phased else (_native, (compensated, extended))
+        runner, began = make(functions, *settings, start)
+        if fresh and not _same(start.value, began):
+            runner, _ = make.__wrapped__(functions, *settings, start)
+        return runner.begin()
     except TooLarge as reason:
         return _sparse(functions, compensated).begin(str(reason))
     except UnsupportedByEngine as reason:
@@ -63,16 +66,22 @@ def _check_extended(engine: str) -> None:
         raise InputError('precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".')
 
 
+def _same(start: tuple, other: tuple) -> bool:
+    """Whether two starts are the same to the last bit."""
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(start, other, strict=True))
+
+
 @functools.lru_cache(maxsize=128)
-def _native(functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed) -> NativeRun:
+def _native(functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed) -> tuple[NativeRun, tuple]:
+    """A runner, and the start at which its pivots were chosen."""
     state, t0, h, parameters = start.value
-    return NativeRun(functions, state, t0, h, parameters, compensated, extended)
+    return NativeRun(functions, state, t0, h, parameters, compensated, extended), start.value
 
 
 @functools.lru_cache(maxsize=64)
-def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> PhasedRun:
+def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> tuple[PhasedRun, tuple]:
     state, t0, h, parameters = start.value
-    return PhasedRun(functions, state, t0, h, parameters, compensated)
+    return PhasedRun(functions, state, t0, h, parameters, compensated), start.value
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ import os
 import pathlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -38,7 +38,7 @@ except ImportError:  # Windows has no locks that end with the process
 #: Chunks of the native engine, a tenth of a second each, between two checkpoints; those of the others take longer.
 NATIVE_CHUNKS, OTHER_CHUNKS = 50, 2
 #: Numbers in the rows between two checkpoints by default, and in the rows of one file: memory stays flat.
-MOST_NUMBERS = 4_000_000
+MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,14 @@ class _Written:
     states: int
     previous: int | None
     digests: dict[str, dict[str, str]]
+
+
+class _Came(NamedTuple):
+    """What came since the last checkpoint."""
+
+    states: list[np.ndarray]
+    iterations: np.ndarray
+    worst: np.ndarray
 
 
 class StoredRecord(Record):
@@ -233,21 +241,25 @@ class StoredRecord(Record):
         """Hand over what came since the last checkpoint. It is written while the next chunks are computed: the disk has
         as long as the processor before either waits for the other."""
         self._settle()
-        before, rows = self._written, self._rows()
+        before, first = self._written, self._states
+        came = _Came(self.saved, self.iterations.drain(), self.worst.drain())
+        self.saved, self._states = [], first + sum(map(len, came.states))
         # a checkpoint without new states inherits the digests of the one before and takes its place in the chain
         instead = before is not None and before.states == self._states
         previous = None if before is None else before.previous if instead else before.step
         new = _Written(self.step, self.status, self._states, previous, before.digests if instead and before else {})
-        self._pending = self._writer.submit(self._write, new, rows, self._body(), before if instead else None)
-        for name, (first, values) in rows.items():
-            full = len(values) // self.store.chunk_rows
-            self._open[name] = (first + full, values[full * self.store.chunk_rows :])
+        self._pending = self._writer.submit(self._write, new, first, came, self._body(), before if instead else None)
 
     def _write(
-        self, new: _Written, rows: dict[str, tuple[int, np.ndarray]], body: dict[str, Any], replaced: _Written | None
+        self, new: _Written, first: int, came: _Came, body: dict[str, Any], replaced: _Written | None
     ) -> tuple[_Written, int | None]:
-        """The checkpoint on disk, and the step of the one that it makes dispensable."""
+        """The checkpoint on disk, and the step of the one that it makes dispensable. Works beside the run, of which it
+        touches nothing but the rows of files that are not full."""
+        rows = self._rows(first, came)
         digests = self.store.commit(new.step, new.states, new.previous, rows, body, new.digests)
+        for name, (number, values) in rows.items():
+            full = len(values) // self.store.chunk_rows
+            self._open[name] = (number + full, values[full * self.store.chunk_rows :])
         superseded = self._superseded if replaced is not None else None
         if replaced is not None and replaced.step != new.step:
             if superseded is not None:  # the last two are kept, in case one of them is damaged
@@ -265,26 +277,26 @@ class StoredRecord(Record):
         except OSError as error:
             raise _failure(self.store.path, 0 if self._written is None else self._written.step, error) from error
 
-    def _rows(self) -> dict[str, tuple[int, np.ndarray]]:
-        """The rows since the last checkpoint, together with those of the files that they go on filling."""
+    def _rows(self, first: int, came: _Came) -> dict[str, tuple[int, np.ndarray]]:
+        """The rows since the last checkpoint, the first of them that of state `first`, together with those of the files
+        that they go on filling."""
         plan = self.plan
-        states = np.concatenate([np.zeros((0, self._layout.n_state)), *self.saved])
+        states = np.concatenate([np.zeros((0, self._layout.n_state)), *came.states])
         parts = self._layout.unflatten(states)
         new = {
-            "t": plan.t0 + plan.h * (plan.save_every * (self._states + np.arange(len(states)))),
+            "t": plan.t0 + plan.h * (plan.save_every * (first + np.arange(len(states)))),
             "q": parts.q,
             "v": parts.v,
             "p": parts.p,
             "raw_lam": parts.lam,
             "raw_psi": parts.psi,
             "impulse": parts.impulse,
-            "iterations": self.iterations.drain(),
-            "worst_iterations": self.worst.drain(),
+            "iterations": came.iterations,
+            "worst_iterations": came.worst,
         }
-        self.saved, self._states = [], self._states + len(states)
         return {
-            name: (first, np.concatenate([part, np.asarray(new[name]).reshape(-1, *part.shape[1:])]))
-            for name, (first, part) in self._open.items()
+            name: (number, np.concatenate([part, np.asarray(new[name]).reshape(-1, *part.shape[1:])]))
+            for name, (number, part) in self._open.items()
         }
 
     def _body(self) -> dict[str, Any]:
