@@ -74,7 +74,7 @@ def build_array_step(
     )
     guess = trace(program, functions.guess, *rest)
     residual, entries = trace_with_entries(program, functions.residual, x, *rest)
-    finish = trace(program, functions.finish, x, *rest)
+    finish = trace(program, functions.checked_finish, x, *rest)
     plain = {"t": np.array([t]), "h": np.array([h]), "state": state, "parameter": parameters, "x": np.zeros(len(x))}
     start = ArrayEvaluator(program, guess)(plain)[:, 0]
     samples = samples_around(functions, start, state, t, h, parameters, seed)

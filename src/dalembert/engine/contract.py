@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 #: Newton stops when the update that would follow is predicted below this, relative to the block of unknowns.
@@ -56,6 +57,7 @@ class StepFunctions:
     smooth: bool = True  # False: kinks in the residual, so that neither extrapolation nor quadratic convergence hold
     exact: Callable | None = None  # the residual with its true derivatives, if `residual` helps Newton by others
     rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
+    misled: Callable | None = None  # of (x, ...) as finish: whether x solves the equations but is not what is meant
 
     @property
     def n_summed(self) -> int:
@@ -66,6 +68,13 @@ class StepFunctions:
     def size(self) -> int:
         """The number of unknowns."""
         return len(self.unknowns)
+
+    def checked_finish(self, x, *arguments):
+        """As `finish`, and NaN where Newton was misled."""
+        end = self.finish(x, *arguments)
+        if self.misled is None:
+            return end
+        return jnp.where(self.misled(x, *arguments), jnp.nan, end)
 
 
 class Unkeyed:

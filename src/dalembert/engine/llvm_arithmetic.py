@@ -119,6 +119,13 @@ class Writer:
         """max(a, b), keeping b if a is not a number (norms check for that separately)."""
         return self.choose(self.compare("ogt", a, b), a, b)
 
+    def largest(self, numbers: list[str]) -> str:
+        """The largest of several numbers, in pairs, so that one comparison does not wait for all the others."""
+        while len(numbers) > 1:
+            pairs = [numbers[k : k + 2] for k in range(0, len(numbers), 2)]
+            numbers = [self.larger(*reversed(pair)) if len(pair) == 2 else pair[0] for pair in pairs]
+        return numbers[0]
+
     def intrinsic(self, name: str, *arguments: str) -> str:
         kind = self.arithmetic.number
         full = f"@llvm.{name}.{self.arithmetic.suffix}"

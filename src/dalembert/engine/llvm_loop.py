@@ -30,6 +30,9 @@ from .llvm_arithmetic import Arithmetic, Writer
 KAPPA_MEMORY = 0.998
 #: Where a residual has kinks, Newton stops when the update itself is this small.
 KINKED_TOLERANCE = 1e-14
+#: A solution within so much of the extrapolated one, in units of the unknowns' scales, is the one meant: another one
+#: lies farther away than the unknowns are large.
+NEAR = 0.01
 POINTERS = (
     "time", "state", "compensation", "history", "contraction", "parameters", "weights", "table", "saved", "last",
     "counters", "iterations", "worst",
@@ -80,6 +83,10 @@ class StepLoop(abc.ABC):
     def advance(self) -> str:
         """The new state, not stored yet; whether it is finite."""
 
+    def misled(self) -> str | None:
+        """Whether Newton found a solution that is not the one meant; None where there is but one."""
+        return None
+
     @abc.abstractmethod
     def accept(self, good: str) -> None:
         """Store the new state."""
@@ -114,7 +121,8 @@ class StepLoop(abc.ABC):
         self.begin_run()
         self.count, self.update, self.alive = (w.new(f"alloca {one}") for one in ("i64", kind, truth))
         self.before, self.growth, self.total = (w.new(f"alloca {one}") for one in (kind, kind, "i64"))
-        self.active = w.new(f"alloca {truth}")
+        self.active, self.wrong = w.new(f"alloca {truth}"), w.new(f"alloca {truth}")
+        self.moved = w.new(f"alloca {kind}")
         self.left, self.todo = w.new("alloca i64"), w.new("alloca i64")
         alive = self.arithmetic.truth_constant(True)
         if self.arithmetic.width > 1:  # lanes that failed before stay where they are
@@ -148,6 +156,7 @@ class StepLoop(abc.ABC):
         w.put(f"store i64 0, ptr {self.total}")
         w.put(f"store {kind} {arithmetic.constant(0.0)}, ptr {self.growth}")
         w.put(f"store {kind} {arithmetic.constant(0.0)}, ptr {self.update}")
+        w.put(f"store {kind} {arithmetic.constant(0.0)}, ptr {self.moved}")
         self.known = self._counter(0)
         w.put(f"br i1 {w.new(f'icmp sge i64 {self.known}, 2')}, label %extrapolate, label %guess")
         w.label("guess")
@@ -173,6 +182,8 @@ class StepLoop(abc.ABC):
         w.label(f"iterate{b}")
         active = w.new(f"load {truth}, ptr {self.active}")
         d, bad = self.iterate(b, active)
+        farthest = w.larger(d, w.new(f"load {kind}, ptr {self.moved}"))
+        w.put(f"store {kind} {farthest}, ptr {self.moved}")
         k = w.new(f"add i64 {w.new(f'load i64, ptr {self.count}')}, 1")
         w.put(f"store i64 {k}, ptr {self.count}")
         before = w.new(f"load {kind}, ptr {self.before}")
@@ -219,10 +230,9 @@ class StepLoop(abc.ABC):
         if not multipliers:
             return
         w, kind = self.w, self.arithmetic.number
-        largest = w.new(f"load {kind}, ptr {self.growth}")
-        for name in multipliers:
-            largest = w.larger(w.absolute(name), largest)
-        w.put(f"store {kind} {largest}, ptr {self.growth}")
+        before = w.new(f"load {kind}, ptr {self.growth}")
+        largest = w.largest([w.absolute(name) for name in multipliers])
+        w.put(f"store {kind} {w.larger(largest, before)}, ptr {self.growth}")
 
     def _finish(self) -> None:
         w, arithmetic = self.w, self.arithmetic
@@ -233,6 +243,7 @@ class StepLoop(abc.ABC):
         growth = w.new(f"load {kind}, ptr {self.growth}")
         calm = w.compare("ole", growth, w.load("%weights", self.n_unknowns))
         good = w.logic("and", w.logic("and", alive, finite), calm)
+        good = w.logic("and", good, self._meant())
         w.put(f"store {truth} {good}, ptr {self.alive}")
         last = w.new(f"load {kind}, ptr {self.update}")
         w.store(last, "%last", 0)
@@ -252,6 +263,24 @@ class StepLoop(abc.ABC):
         self.remember()
         self._count_history()
         self._save()
+
+    def _meant(self) -> str:
+        """Whether the solution is the one meant. Where it was extrapolated and Newton moved it but little, it goes on
+        from the ones before, and is not asked."""
+        w, truth = self.w, self.arithmetic.truth
+        yes, no = (self.arithmetic.truth_constant(value) for value in (True, False))
+        moved = w.new(f"load {self.arithmetic.number}, ptr {self.moved}")
+        far = w.any(w.logic("xor", w.compare("ole", moved, self.arithmetic.constant(NEAR)), yes))
+        guessed = w.new(f"icmp slt i64 {self.known}, 2")
+        w.put(f"store {truth} {no}, ptr {self.wrong}")
+        w.put(f"br i1 {w.new(f'or i1 {far}, {guessed}')}, label %doubt, label %judged")
+        w.label("doubt")
+        wrong = self.misled()
+        if wrong is not None:
+            w.put(f"store {truth} {wrong}, ptr {self.wrong}")
+        w.put("br label %judged")
+        w.label("judged")
+        return w.logic("xor", w.new(f"load {truth}, ptr {self.wrong}"), yes)
 
     def _mark_failed(self, good: str) -> None:
         """Lanes that fail in this step: remember that, and after how many steps."""

@@ -5,12 +5,17 @@ An operation is computed once a run, once a step, or in the Newton loop of its b
 
 from __future__ import annotations
 
+import functools
+
 from .contract import HISTORY
 from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic
 from .llvm_loop import StepLoop, added
 from .program import CONST, INPUT
 from .step_program import StepProgram
+
+#: A long sum is taken in so many parts, which do not wait for each other.
+SIDE_BY_SIDE = 4
 
 
 class StepEmitter(StepLoop):
@@ -37,6 +42,9 @@ class StepEmitter(StepLoop):
         guess = needed(step.guess.tolist())
         stable |= {k for k in guess if levels[k] <= ONCE_A_RUN}
         self.guess_only = [k for k in guess if levels[k] == ONCE_A_STEP and k not in stable]
+        doubt = [] if step.misled is None else needed([step.misled])
+        stable |= {k for k in doubt if levels[k] <= ONCE_A_RUN}
+        self.doubt_only = [k for k in doubt if k not in stable]
         self.stable: dict[int, list[int]] = {}
         for k in sorted(stable):
             self.stable.setdefault(levels[k], []).append(k)
@@ -97,18 +105,18 @@ class StepEmitter(StepLoop):
         current = {j: w.new(f"load {kind}, ptr {self.x[j]}") for j in equations.unknowns}
         names.update({int(self.step.inputs.x[j]): current[j] for j in equations.unknowns})
         self._compute(self.loop[block], names)
-        d, bad = arithmetic.constant(0.0), arithmetic.truth_constant(False)
+        sizes, bad = [arithmetic.constant(0.0)], arithmetic.truth_constant(False)
         positions = {j: k for k, j in enumerate(self.step.unknowns)}
         for j, node in zip(equations.unknowns, equations.update, strict=True):
             change = self._value(node, names)
             new = w.binary("sub", current[j], change)
             w.put(f"store {kind} {w.choose(active, new, current[j])}, ptr {self.x[j]}")
             scaled = w.binary("mul", w.absolute(change), w.load("%weights", positions[j]))
-            d = w.larger(scaled, d)
+            sizes.append(scaled)
             bad = w.logic("or", bad, w.compare("uno", scaled, scaled))
         changing = [node for node in equations.growth if self.levels[node] == FIRST_BLOCK + block]
         self.watch([self._value(node, names) for node in changing])
-        return d, bad
+        return w.largest(sizes), bad
 
     def settle(self, block: int) -> None:
         for j in self.step.reduced.blocks[block].unknowns:
@@ -121,14 +129,22 @@ class StepEmitter(StepLoop):
         direct = [node for node in step.reduced.growth if self.levels[node] > AT_COMPILATION]
         self.watch([self._value(node, self.fixed) for node in direct])
         outputs = [self._value(node, self.fixed) for node in step.finish.tolist()]
-        self.fresh, self.errors, probe = [], [], constant(0.0)
+        self.fresh, self.errors, probes = [], [], [constant(0.0)] * SIDE_BY_SIDE
         for k, value in enumerate(outputs):
             if k < step.functions.n_summed:
                 value, error = added(w, self.state[k], value, w.load("%compensation", k) if self.compensated else None)
                 self.errors += [error] if error is not None else []
             self.fresh.append(value)
-            probe = w.binary("add", probe, w.binary("mul", value, constant(0.0)))
-        return w.compare("oeq", probe, constant(0.0))
+            own = k % SIDE_BY_SIDE
+            probes[own] = w.binary("add", probes[own], w.binary("mul", value, constant(0.0)))
+        return w.compare("oeq", functools.reduce(functools.partial(w.binary, "add"), probes), constant(0.0))
+
+    def misled(self) -> str | None:
+        if self.step.misled is None:
+            return None
+        names = dict(self.fixed)
+        self._compute(self.doubt_only, names)
+        return self._value(self.step.misled, names)
 
     def accept(self, good: str) -> None:
         w = self.w

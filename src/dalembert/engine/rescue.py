@@ -23,7 +23,7 @@ class Rescue:
     def __init__(self, functions: StepFunctions) -> None:
         self._functions = functions
         self._residual = Function(functions.residual)
-        self._guess, self._finish = RowFunction(functions.guess), RowFunction(functions.finish)
+        self._guess, self._finish = RowFunction(functions.guess), RowFunction(functions.checked_finish)
 
     def step(self, state, compensation, t: float, h: float, parameters, compensated: bool):
         """(state, compensation) after one step, or None."""

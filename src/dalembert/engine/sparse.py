@@ -49,7 +49,7 @@ class SparseRun:
     def __init__(self, functions: StepFunctions, compensated: bool) -> None:
         self.functions, self._compensated = functions, compensated
         self._residual, self._values = Function(functions.residual), RowFunction(functions.residual)
-        self._guess, self._finish = RowFunction(functions.guess), RowFunction(functions.finish)
+        self._guess, self._finish = RowFunction(functions.guess), RowFunction(functions.checked_finish)
         self._rescue = Rescue(functions)
         self._weights = extrapolation_weights()
         self._groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)

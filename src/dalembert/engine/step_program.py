@@ -42,6 +42,7 @@ class StepProgram:
     guess: np.ndarray  # their starting values, operations of the state
     finish: np.ndarray  # increments and new values of the state
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
+    misled: int | None  # whether Newton found a solution that is not the one meant
 
     @functools.cached_property
     def levels(self) -> Levels:
@@ -93,6 +94,7 @@ def build_step_program(
     guess = trace(program, functions.guess, *rest)
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
+    misled = None if functions.misled is None else trace(program, functions.misled, inputs.x, *rest)
     plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
     start = Values(program, by_name(plain)).array(guess)
     samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
@@ -108,6 +110,7 @@ def build_step_program(
         guess=guess[unknowns] if unknowns else np.zeros(0, np.int64),
         finish=reduced.rewrite(finish),
         values=reduced.rewrite(inputs.x),
+        misled=int(reduced.rewrite(misled)[0]) if misled is not None and unknowns else None,
     )
 
 

@@ -109,7 +109,7 @@ def advance(functions: StepFunctions, carry: Carry, t0, h, parameters, compensat
     from_method = functions.guess(t, h, carry.state, parameters)
     guess = jnp.where(carry.known >= 2, weights @ carry.history, from_method) if functions.smooth else from_method
     result = solve_step(functions, jax.lax.stop_gradient(guess), t, h, carry.state, parameters)
-    end = functions.finish(result.x, t, h, carry.state, parameters)
+    end = functions.checked_finish(result.x, t, h, carry.state, parameters)
     n = functions.n_summed
     increment = end[:n] + (carry.compensation if compensated else 0.0)
     total, error = _two_sum(carry.state[:n], increment)

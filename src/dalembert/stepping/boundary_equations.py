@@ -43,7 +43,7 @@ def step_rows(family: Family, method: Method, layout: Layout) -> StepRows:
 
     def block(z, t, h, parameters):
         x, state = z[:size], z[size:]
-        advance = functions.finish(x, t, h, state, parameters)
+        advance = functions.checked_finish(x, t, h, state, parameters)
         end = jnp.concatenate([state[:summed] + advance[:summed], advance[summed:]])
         return jnp.concatenate([functions.residual(x, t, h, state, parameters), end])
 

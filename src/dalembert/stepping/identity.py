@@ -66,7 +66,7 @@ def fingerprint(functions: StepFunctions) -> str:
         x, state, parameters = (
             jax.ShapeDtypeStruct((n,), jnp.float64) for n in (part.size, part.n_state, part.n_parameters)
         )
-        for function, arguments in ((part.guess, ()), (part.residual, (x,)), (part.finish, (x,))):
+        for function, arguments in ((part.guess, ()), (part.residual, (x,)), (part.checked_finish, (x,))):
             traced = jax.make_jaxpr(function)(*arguments, number, number, state, parameters)
             result.update(_stable(str(traced.jaxpr)).encode())
             for constant in traced.consts:

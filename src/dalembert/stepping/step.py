@@ -89,14 +89,10 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     def flat(tree):
         return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)] or [jnp.zeros(0)])
 
-    def finish(x, *arguments):
-        step = step_at(*arguments)
-        return flat(trusted(method.finish(unravel_x(x), step), step))
-
     return StepFunctions(
         guess=lambda *a: flat(method.guess(step_at(*a))),
         residual=lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a))),
-        finish=finish,
+        finish=lambda x, *a: flat(method.finish(unravel_x(x), step_at(*a))),
         unknowns=unknowns,
         equations=equations,
         blocks=tuple(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(x_shape)),
@@ -107,6 +103,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         smooth=method.smooth and layout.contacts == 0,
         exact=_exact(method, step_at, unravel_x, flat),
         rescue=_rescue(family, method, layout, rows),
+        misled=_misled(method, layout, step_at, unravel_x),
     )
 
 
@@ -163,8 +160,20 @@ WATCHED_COORDINATES = 60
 JUMP, IMPULSE = 2.0, 4.0
 
 
-def trusted(end: Advance, step: Step) -> Advance:
-    """The end of a step, or NaN where it is a solution of the discrete equations but not the one meant.
+def _misled(method: Method, layout: Layout, step_at, unravel_x):
+    """How to recognise a wrong solution, where there can be one."""
+    if layout.contacts or layout.m == 0 or layout.n > WATCHED_COORDINATES:  # at an impact multipliers jump as they must
+        return None
+
+    def misled(x, *arguments):
+        step = step_at(*arguments)
+        return is_wrong(method.finish(unravel_x(x), step), step)
+
+    return misled
+
+
+def is_wrong(end: Advance, step: Step) -> jax.Array:
+    """Whether the end of a step is a solution of the discrete equations but not the one meant.
 
     The equations of a large step have several solutions: the circle of a pendulum meets the line of its reaction
     twice. A wrong one is recognised by a displacement that differs from h (v0 + v1) / 2 by more than h (|v0| + |v1|)
@@ -173,9 +182,6 @@ def trusted(end: Advance, step: Step) -> Advance:
     continuation from small steps.
     """
     m, start, h = step.mechanics, step.start, jnp.abs(step.h)
-    impacts = start.impulse.shape[0] > 0  # at an impact multipliers jump as they must
-    if impacts or start.lam.shape[0] == 0 or start.q.shape[0] > WATCHED_COORDINATES:
-        return end
 
     def size(x):
         return jnp.max(jnp.abs(x))
@@ -184,7 +190,7 @@ def trusted(end: Advance, step: Step) -> Advance:
     strayed = (away > h * (size(start.v) + size(end.v))) & (size(end.lam - start.lam) > JUMP * size(start.lam))
     momenta = size(start.p) + size(start.p + end.dp) + h * size(m.rate(step.t, start.q, start.v, start.p))
     pushed = h * size(m.constraint_force(step.t, start.q, end.lam)) > IMPULSE * momenta
-    return end._replace(dq=jnp.where(strayed | pushed, jnp.nan, end.dq))
+    return strayed | pushed
 
 
 def _phases(family: Family, method: Method, layout: Layout, rows) -> tuple[Phase, ...]:
