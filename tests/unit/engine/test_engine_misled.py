@@ -11,7 +11,6 @@ from dalembert.engine.ensemble import EnsembleRun
 from dalembert.engine.native import NativeRun
 from dalembert.engine.xla import XlaRun
 
-
 #: of the dip: with this one extrapolation into it ends below zero
 WIDTH = 1.6
 
