@@ -1,5 +1,6 @@
 """Settings shared by all tests: double precision, no implicit promotion, no display, a cache of their own."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -35,3 +36,22 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     folder = config.stash.get(SESSION_CACHE, None)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+#: Linux lets a process have 65530 mappings of memory, three of which each piece of XLA's code takes; the next one
+#: crashes the compiler.
+MOST_MAPPINGS = 30_000
+
+
+@pytest.fixture(autouse=True)
+def few_mappings():
+    """Forget compiled code before there is too much of it; long runs of tests compile thousands of functions."""
+    yield
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            mappings = sum(1 for _ in maps)
+    except OSError:
+        return
+    if mappings > MOST_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
