@@ -46,6 +46,7 @@ class ArrayReduced:
     blocks: list[ArrayBlock]
     block_of: np.ndarray  # the block of each unknown that Newton finds
     growth: np.ndarray  # multipliers of blocks that were solved directly
+    solutions: list[np.ndarray]  # of those blocks, in the order of their unknowns
     statistics: dict
     _stages: tuple[Rewriting, Rewriting]
 
@@ -94,7 +95,7 @@ def reduce_arrays(
     right = np.zeros(n, np.int64)
     right[rows_left] = first.rewrite(residual[rows_left])
 
-    solved, blocks, growth = Rewriting(program), [], [first.growth]
+    solved, blocks, growth, solutions = Rewriting(program), [], [first.growth], []
     block_of = np.zeros(n, np.int64)
     for equations, unknowns, linear in _blocks(program, matrix, rows_left, np.flatnonzero(~taken_columns), names):
         kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
@@ -111,6 +112,7 @@ def reduce_arrays(
         if linear:
             solved.replace(x[unknowns], program.neg(update[unknowns]))
             growth.append(multipliers)
+            solutions.append(update[np.sort(unknowns)])
         else:
             block_of[unknowns] = len(blocks)
             blocks.append(ArrayBlock(unknowns, update[unknowns], multipliers))
@@ -123,7 +125,8 @@ def reduce_arrays(
         "solved_directly": n - substituted - sum(newton),
         "newton_unknowns": newton,
     }
-    return ArrayReduced(program, blocks, block_of, np.concatenate(growth), statistics, (first.rewrite, solved))
+    stages = (first.rewrite, solved)
+    return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
 
 
 def _largest(values: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from .contract import HISTORY
 from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_loop import POINTERS, StepLoop, added
-from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered
+from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered, runs_of
 
 #: numbers so many places apart are picked from whole vectors, others are read one by one
 LARGEST_SHUFFLE = 4
@@ -81,36 +81,53 @@ class RolledEmitter(StepLoop):
         stages = {level: np.flatnonzero(stable & (levels == level)) for level in range(FIRST_BLOCK + self.n_blocks)}
         phases = [*stages.values(), only_guess, *in_loop]
         stored = self._used_elsewhere(phases)
-        stored[np.concatenate([step.guess, step.finish, step.updates, step.growth])] = True
+        stored[np.concatenate([step.guess, step.finish, step.updates, step.growth, *step.reduced.solutions])] = True
+        home = self._homes()
 
         def loops(nodes: np.ndarray, place: np.ndarray) -> list[Loop]:
-            return Stage(memory, nodes[program.code[nodes] > LINEAR], stored, place).loops
+            return Stage(memory, nodes[program.code[nodes] > LINEAR], stored, place, home).loops
 
         self._run = loops(stages[ONCE_A_RUN], place)
         self._step = loops(stages[ONCE_A_STEP], place)
         here = place.copy()
         self._guess = loops(only_guess, here) + gathered(memory, step.guess, here, self.x_place)
         self._iterations, self._settled = [], []
-        largest = max([len(block.growth) for block in step.reduced.blocks], default=0)
-        self.watched_place = memory.region(max(largest, len(step.reduced.growth)))
-        self.update_place, self.new_x_place = memory.region(self.n_unknowns), memory.region(self.n_unknowns)
         first = 0
         for b, block in enumerate(step.reduced.blocks):
             here = place.copy()
             body = loops(in_loop[b], here)
             changing = block.growth[levels[block.growth] == FIRST_BLOCK + b]
             body += gathered(memory, block.update, here, self.update_place + first)
-            body += gathered(memory, changing, here, self.watched_place)
-            self._iterations.append((body, first, len(block.unknowns), len(changing)))
+            watched, copies = self._watched(changing, here)
+            self._iterations.append((body + copies, first, len(block.unknowns), watched))
             self._settled.append(loops(stages[FIRST_BLOCK + b], place))
             first += len(block.unknowns)
-        self.finish_place = memory.region(self.functions.n_state)
-        self.fresh_place = memory.region(self.functions.n_state)
-        self.error_place = memory.region(self.functions.n_summed)
         direct = step.reduced.growth[levels[step.reduced.growth] > AT_COMPILATION]
-        self._end = gathered(memory, step.finish, place, self.finish_place)
-        self._end += gathered(memory, direct, place, self.watched_place)
-        self._n_direct = len(direct)
+        self._directly_watched, copies = self._watched(direct, place)
+        self._end = gathered(memory, step.finish, place, self.finish_place) + copies
+
+    def _homes(self) -> np.ndarray:
+        """Where values should lie that are the solution of a system, or the end of the step: a column, -1 elsewhere."""
+        memory, step = self.memory, self.step
+        n_state, n_summed = self.functions.n_state, self.functions.n_summed
+        self.update_place, self.new_x_place = memory.region(self.n_unknowns), memory.region(self.n_unknowns)
+        self.finish_place, self.fresh_place = memory.region(n_state), memory.region(n_state)
+        self.error_place = memory.region(n_summed)
+        solutions = [(memory.region(len(nodes)), nodes) for nodes in step.reduced.solutions]
+        home = np.full(len(step.program), -1)
+        for start, nodes in ((self.finish_place, step.finish), *solutions, (self.update_place, step.updates)):
+            home[nodes] = start + np.arange(len(nodes))
+        return home
+
+    def _watched(self, multipliers: np.ndarray, place: np.ndarray) -> tuple[list[tuple[int, int]], list[Loop]]:
+        """Where multipliers lie side by side, (start, count), and loops that bring the others together."""
+        runs, scattered = runs_of(place[multipliers], 2 * self._width)
+        if not len(scattered):
+            return runs, []
+        start = self.memory.region(len(scattered))
+        few = multipliers[np.isin(place[multipliers], scattered)]
+        _, unlike = np.unique(place[few], return_index=True)
+        return [*runs, (start, len(scattered))], gathered(self.memory, few[unlike], place, start)
 
     def _place_inputs(self) -> np.ndarray:
         """Places of time, step size, parameters, state and unknowns."""
@@ -345,9 +362,16 @@ class RolledEmitter(StepLoop):
 
         d = self._largest(count, size)
         self._copy("%work", self.x_place + first, "%work", self.new_x_place + first, count)
-        if watched:
-            self.watch([self._largest(watched, lambda v, k: v.absolute(self._load(v, self.watched_place, k)))])
+        self._watch_runs(watched)
         return d, w.compare("une", self._sum_of_zeros(self.update_place + first, count), constant(0.0))
+
+    def _watch_runs(self, runs: list[tuple[int, int]]) -> None:
+        self.watch(
+            [
+                self._largest(count, lambda w, k, start=start: w.absolute(self._load(w, start, k)))
+                for start, count in runs
+            ]
+        )
 
     def _sum_of_zeros(self, start: int, count: int) -> str:
         """0 * (sum of numbers): zero if all are finite, else not a number."""
@@ -373,8 +397,7 @@ class RolledEmitter(StepLoop):
 
     def advance(self) -> str:
         self._perform(self._end)
-        if self._n_direct:
-            self.watch([self._largest(self._n_direct, lambda w, k: w.absolute(self._load(w, self.watched_place, k)))])
+        self._watch_runs(self._directly_watched)
         summed, n_state = self.functions.n_summed, self.functions.n_state
 
         def body(w: Writer, k: str) -> None:

@@ -123,11 +123,15 @@ class Stage:
     """Operations that are computed together (once a run, once a step, in one Newton iteration), as loops.
 
     `place` is a column over the program: where the value of an operation lies, -1 if nowhere. It holds what earlier
-    stages stored and is filled in for what this one stores.
+    stages stored and is filled in for what this one stores. `home` is one too: where the value should go, -1 if that
+    does not matter. The solution of a system comes in the order of its pivots; whoever reads it, reads it with regular
+    strides if it lies in the order of its unknowns.
     """
 
-    def __init__(self, memory: Memory, nodes: np.ndarray, stored: np.ndarray, place: np.ndarray) -> None:
-        self._memory, self._program, self._place = memory, memory.program, place
+    def __init__(
+        self, memory: Memory, nodes: np.ndarray, stored: np.ndarray, place: np.ndarray, home: np.ndarray
+    ) -> None:
+        self._memory, self._program, self._place, self._home = memory, memory.program, place, home
         program = memory.program
         self._inside = np.zeros(len(program), bool)
         self._inside[nodes] = True
@@ -135,10 +139,11 @@ class Stage:
         kept = ~self._fused[nodes]
         roots, levels = nodes[kept], self._levels(nodes)[kept]
         shapes = self._shapes(nodes)[roots]
-        batches = self._program.batch[roots]
-        order = np.lexsort((roots, shapes, batches, levels))
-        roots, levels, shapes, batches = roots[order], levels[order], shapes[order], batches[order]
-        new = (np.diff(levels) != 0) | (np.diff(shapes) != 0) | (np.diff(batches) != 0)
+        batches, at_home = self._program.batch[roots], home[roots] >= 0
+        order = np.lexsort((roots, at_home, shapes, batches, levels))
+        roots, levels = roots[order], levels[order]
+        keys = (levels, shapes[order], batches[order], at_home[order].astype(np.int8))
+        new = np.any([np.diff(key) != 0 for key in keys], axis=0)
         starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(roots)]])
         last_use = np.where(stored, NEVER, self._last_uses(nodes, roots, levels))
         self.loops: list[Loop] = []
@@ -150,7 +155,7 @@ class Stage:
                     borrowed.remove(old)
                     memory.give_back(*old[1:])
                 target = self._add_group(roots[first:last], level, until < NEVER)
-                if until < NEVER:
+                if until < NEVER and target >= 0:
                     borrowed.append((until, target, last - first))
         for old in borrowed:
             memory.give_back(*old[1:])
@@ -251,17 +256,38 @@ class Stage:
     # -- loops --------------------------------------------------------------------------------------------------
 
     def _add_group(self, group: np.ndarray, level: int, for_a_while: bool) -> int:
-        leaves: list[np.ndarray] = []
-        expression = self._expression(group, leaves)
+        """Loops for operations of one shape; where their values begin."""
+        if self._home[group[0]] >= 0 and self._add_at_home(group, level):
+            return -1
         target = (self._memory.borrow if for_a_while else self._memory.region)(len(group))
         targets = target + np.arange(len(group))
+        order = self._add_loops(group, targets, level)
+        self._place[group[order]] = targets
+        return target
+
+    def _add_at_home(self, group: np.ndarray, level: int) -> bool:
+        """The same with the values where they should go, if that takes few loops."""
+        group = group[np.argsort(self._home[group])]
+        homes = self._home[group]
+        cuts = _cuts(homes[None])
+        if len(cuts) > 2 + len(group) // SHORTEST_PIECE:
+            return False
+        for first, last in zip(cuts, [*cuts[1:], len(group)], strict=True):
+            self._add_loops(group[first:last], homes[first:last], level, fixed_targets=True)
+        self._place[group] = homes
+        return True
+
+    def _add_loops(self, group: np.ndarray, targets: np.ndarray, level: int, *, fixed_targets=False) -> np.ndarray:
+        leaves: list[np.ndarray] = []
+        expression = self._expression(group, leaves)
         truth = bool(_BOOLEAN[self._program.code[group[0]]])
-        loops, order = rolled(self._memory, expression, leaves, self._place, targets, truth)
+        loops, order = rolled(
+            self._memory, expression, leaves, self._place, targets, truth, fixed_targets=fixed_targets
+        )
         for loop in loops:
             loop.level = level
         self.loops += loops
-        self._place[group[order]] = targets
-        return target
+        return order
 
     def _expression(self, members: np.ndarray, leaves: list[np.ndarray]) -> Expression:
         program = self._program
@@ -279,10 +305,21 @@ class Stage:
 
 
 def gathered(memory: Memory, nodes: np.ndarray, place: np.ndarray, target: int) -> list[Loop]:
-    """Loops that copy the values of some operations to target, target + 1, ..."""
-    if not len(nodes):
+    """Loops that copy the values of some operations to target, target + 1, ..., but for those that are there."""
+    targets = target + np.arange(len(nodes))
+    away = np.flatnonzero(place[nodes] != targets)
+    if not len(away):
         return []
-    return rolled(memory, 0, [nodes], place, target + np.arange(len(nodes)), False, fixed_targets=True)[0]
+    if _stride(targets[away]) is None and len(_regular_order([place[nodes[away]]], targets[away], len(away))[1]) == 1:
+        away = np.arange(len(nodes))  # too many pieces: rather all of them, also those that are there
+    return rolled(memory, 0, [nodes[away]], place, targets[away], False, fixed_targets=True)[0]
+
+
+def runs_of(places: np.ndarray, shortest: int) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Places in any order as (start, count) of those that lie side by side, and those in no run worth a loop."""
+    pieces = np.split(np.unique(places), np.flatnonzero(np.diff(np.unique(places)) != 1) + 1)
+    runs = [(int(piece[0]), len(piece)) for piece in pieces if len(piece) >= shortest]
+    return runs, np.concatenate([np.zeros(0, np.int64), *[piece for piece in pieces if len(piece) < shortest]])
 
 
 def rolled(
