@@ -25,6 +25,8 @@ MOST_TERMS = 2
 #: The part of the operations that may be left. Loops that gain less keep the order in which their differences were
 #: taken: (q_1 - q_0) / h has more correct digits than q_1 / h - q_0 / h, which a collocation method's multipliers need.
 WORTH_WHILE = 0.65
+#: Loops in which fewer operations than this share have an argument that does not change gain less; they are not tried.
+PROMISING = 0.55
 #: So many iterations of a step are taken to repay what is computed once a step.
 ITERATIONS = 2
 
@@ -59,13 +61,18 @@ class _Rewriting:
 
     def result(self) -> list[int] | None:
         """The roots in other words; None if that is not worth while."""
-        if not 0 < len(self._loop) <= MOST_OPERATIONS:
+        if not 0 < len(self._loop) <= MOST_OPERATIONS or not self._promising():
             return None
         for node in self._loop:
             self._forms[node] = self._form(node)
         new = [self._value(root) for root in self._roots]
         is_shorter = len(self._inside(new)) <= WORTH_WHILE * len(self._loop)
         return new if is_shorter and self._cost(new) < self._cost(self._roots) else None
+
+    def _promising(self) -> bool:
+        arguments = [self._program.args[k] for k in self._loop if self._program.op[k] != INPUT]
+        steady = sum(not all(map(self._changes, some)) for some in arguments)
+        return steady >= PROMISING * len(arguments)
 
     # -- what it costs ----------------------------------------------------------------------------------------------
 

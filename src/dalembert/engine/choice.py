@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, UnsupportedByEngine
 from .contract import StepFunctions, Unkeyed
-from .native import NativeRun, TooLarge
+from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
 from .sparse import SparseRun
 from .xla import XlaRun
@@ -27,11 +27,13 @@ def choose_engine(
     extended: bool = False,
     sizes: bool = False,
     fresh: bool = False,
+    steps: float = np.inf,
 ) -> NativeRun | PhasedRun | SparseRun | XlaRun:
     """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
 
     `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
-    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit.
+    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit. `steps`
+    is how many the run will take, if that is known: a short one need not wait for the fastest code.
     """
     if engine == "cuda":
         raise InputError(
@@ -43,12 +45,12 @@ def choose_engine(
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
-        start = Unkeyed((state, t0, h, parameters))
+        start, soon = Unkeyed((state, t0, h, parameters)), Unkeyed(steps < SHORT_RUN)
         phased = bool(functions.phases or sizes) and not extended
         make, settings = (_phased, (compensated,)) if phased else (_native, (compensated, extended))
-        runner, began = make(functions, *settings, start)
+        runner, began = make(functions, *settings, start, soon)
         if fresh and not _same(start.value, began):
-            runner, _ = make.__wrapped__(functions, *settings, start)
+            runner, _ = make.__wrapped__(functions, *settings, start, soon)
         return runner.begin()
     except TooLarge as reason:
         return _sparse(functions, compensated).begin(str(reason))
@@ -72,16 +74,18 @@ def _same(start: tuple, other: tuple) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
-def _native(functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed) -> tuple[NativeRun, tuple]:
+def _native(
+    functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed, soon: Unkeyed
+) -> tuple[NativeRun, tuple]:
     """A runner, and the start at which its pivots were chosen."""
     state, t0, h, parameters = start.value
-    return NativeRun(functions, state, t0, h, parameters, compensated, extended), start.value
+    return NativeRun(functions, state, t0, h, parameters, compensated, extended, soon.value), start.value
 
 
 @functools.lru_cache(maxsize=64)
-def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed) -> tuple[PhasedRun, tuple]:
+def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed, soon: Unkeyed) -> tuple[PhasedRun, tuple]:
     state, t0, h, parameters = start.value
-    return PhasedRun(functions, state, t0, h, parameters, compensated), start.value
+    return PhasedRun(functions, state, t0, h, parameters, compensated, soon.value), start.value
 
 
 @functools.lru_cache(maxsize=64)

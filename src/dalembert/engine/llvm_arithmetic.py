@@ -17,7 +17,7 @@ _LIBRARY = {
     **{name: name for name in ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow")},
 }
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil", "round": "rint"}
-_BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
+_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 _LOGIC = {"and": "and", "or": "or", "xor": "xor"}
 
@@ -76,9 +76,11 @@ def _extended_hex(value: float) -> str:
 class Writer:
     """Lines of LLVM, with fresh names and the declarations they need."""
 
-    def __init__(self, arithmetic: Arithmetic, beside: Writer | None = None) -> None:
-        """`beside` another writer: to the same lines, in another arithmetic."""
+    def __init__(self, arithmetic: Arithmetic, beside: Writer | None = None, contract: bool = False) -> None:
+        """`beside` another writer: to the same lines, in another arithmetic. `contract` leaves it to LLVM which
+        products become part of an addition; else that is said, and numbers do not depend on how hard LLVM tries."""
         self.arithmetic = arithmetic
+        self._contract = " contract" if contract else ""
         self.lines: list[str] = beside.lines if beside else []
         self.declarations: set[str] = beside.declarations if beside else set()
         self._names: Iterator[int] = beside._names if beside else itertools.count(1)
@@ -99,8 +101,15 @@ class Writer:
 
     def binary(self, op: str, a: str, b: str, exact: bool = False) -> str:
         """a op b; `exact` forbids contraction into a fused multiply-add."""
-        instruction = _BINARY[op].split()[0] if exact else _BINARY[op]
-        return self.new(f"{instruction} {self.arithmetic.number} {a}, {b}")
+        flag = "" if exact or op == "div" else self._contract
+        return self.new(f"{_BINARY[op]}{flag} {self.arithmetic.number} {a}, {b}")
+
+    def product_sum(self, a: str, b: str, c: str) -> str:
+        """a b + c, one instruction where the processor has it."""
+        return self.intrinsic("fmuladd", a, b, c)
+
+    def negative(self, a: str) -> str:
+        return self.new(f"fneg {self.arithmetic.number} {a}")
 
     def compare(self, how: str, a: str, b: str) -> str:
         return self.new(f"fcmp {how} {self.arithmetic.number} {a}, {b}")
@@ -184,7 +193,7 @@ class Writer:
         if op in _BINARY:
             return self.binary(op, arguments[0], arguments[1])
         if op == "neg":
-            return self.new(f"fneg {kind.number} {arguments[0]}")
+            return self.negative(arguments[0])
         if op in _INTRINSIC:
             return self.intrinsic(_INTRINSIC[op], *arguments)
         if op in _LIBRARY:

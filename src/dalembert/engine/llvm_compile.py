@@ -72,9 +72,18 @@ def lanes() -> int:
 PASSES = {"straight lines": ("sroa", "simplify_cfg"), "loops": ("sroa", "instruction_combine", "simplify_cfg")}
 
 
+def _key(text: str, effort: int, kind: str | None) -> str:
+    return hashlib.sha256(f"{_identity()}\n{effort} {PASSES.get(kind or '')}\n{text}".encode()).hexdigest()
+
+
+def is_cached(text: str, effort: int, kind: str | None = None) -> bool:
+    """Whether `compile_text` would find the code on disk, and find it sound."""
+    return _read(_key(text, effort, kind)) is not None
+
+
 def compile_text(text: str, effort: int, kind: str | None = None) -> tuple[NativeCode, bool]:
     """Machine code for a module, and whether it came from the cache; `kind` names the passes, else the usual ones."""
-    key = hashlib.sha256(f"{_identity()}\n{effort} {PASSES.get(kind or '')}\n{text}".encode()).hexdigest()
+    key = _key(text, effort, kind)
     cached = _read(key)
     if cached is not None:
         return NativeCode(cached), True

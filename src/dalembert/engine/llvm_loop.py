@@ -44,13 +44,14 @@ class StepLoop(abc.ABC):
 
     pointers: tuple[str, ...] = POINTERS
     linkage = "void"
+    contract = False  # whether LLVM chooses the products that become part of an addition
 
     def __init__(
         self, arithmetic: Arithmetic, compensated: bool, blocks: int, unknowns: int, smooth: bool = True
     ) -> None:
         self.arithmetic, self.compensated, self.smooth = arithmetic, compensated, smooth
         self.n_blocks, self.n_unknowns = blocks, unknowns
-        self.w = Writer(arithmetic)
+        self.w = Writer(arithmetic, contract=self.contract)
         self.eps = 2.0**-11 if arithmetic.extended else 1.0  # roundoff relative to that of float64
 
     # -- the step -----------------------------------------------------------------------------------------------

@@ -27,12 +27,13 @@ class RolledEmitter(StepLoop):
     """Writes the function `run` with two more pointers: the working memory and the table of places."""
 
     pointers = (*POINTERS, "work", "places")
+    contract = True
 
     def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, width: int) -> None:
         super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
         self.step, self.functions = step, step.functions
         self._width = 1 if arithmetic.extended else width
-        self._lanes = Writer(Arithmetic(arithmetic.extended, self._width), beside=self.w)
+        self._lanes = Writer(Arithmetic(arithmetic.extended, self._width), beside=self.w, contract=True)
         self._labels = 0
         self._plan()
 

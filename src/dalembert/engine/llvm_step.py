@@ -5,6 +5,7 @@ An operation is computed once a run, once a step, or in the Newton loop of its b
 
 from __future__ import annotations
 
+import collections
 import functools
 
 from .contract import HISTORY
@@ -21,9 +22,11 @@ SIDE_BY_SIDE = 4
 class StepEmitter(StepLoop):
     """Writes the function `run` for one step program."""
 
-    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
+    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, product_sums: bool = True) -> None:
+        """`product_sums`: a product and the sum that it is a part of are one instruction, over which a compiler in a
+        hurry takes its time."""
         super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
-        self.step = step
+        self.step, self._product_sums = step, product_sums
         self.program, self.levels = step.program, step.levels
         self.fixed: dict[int, str] = {}  # operation -> name, where it is computed once (run, step, after its block)
         self._plan()
@@ -33,6 +36,7 @@ class StepEmitter(StepLoop):
     def _plan(self) -> None:
         step, needed, levels = self.step, self.program.needed, self.levels
         blocks = step.reduced.blocks
+        self._count_uses()
         stable: set[int] = set(needed([*step.finish.tolist(), *step.reduced.growth]))
         self.loop: list[list[int]] = []
         for b, block in enumerate(blocks):
@@ -49,6 +53,15 @@ class StepEmitter(StepLoop):
         for k in sorted(stable):
             self.stable.setdefault(levels[k], []).append(k)
 
+    def _count_uses(self) -> None:
+        """How often each operation is used, by others or as a result."""
+        step, blocks = self.step, self.step.reduced.blocks
+        results = [*step.finish.tolist(), *step.guess.tolist(), *step.reduced.growth]
+        results += [node for block in blocks for node in (*block.update, *block.growth)]
+        results += [] if step.misled is None else [step.misled]
+        used = [a for node in self.program.needed(results) for a in self.program.args[node]]
+        self.uses = collections.Counter(used + results)
+
     def _value(self, node: int, names: dict[int, str]) -> str:
         if self.levels[node] == AT_COMPILATION:
             number = self.program.value[node] if self.program.op[node] == CONST else None
@@ -59,12 +72,29 @@ class StepEmitter(StepLoop):
         return names[node]
 
     def _compute(self, nodes: list[int], names: dict[int, str]) -> None:
-        """Emit operations in order; `names` holds what is known and grows."""
+        """Emit operations in order; `names` holds what is known and grows. A product that only one sum uses is a part
+        of it: one instruction, and one rounding."""
         op, args = self.program.op, self.program.args
+        here = {node for node in nodes if op[node] not in (CONST, INPUT) and node not in names}
+        inside: dict[int, int] = {}  # sum -> product
         for node in nodes:
-            if op[node] in (CONST, INPUT) or node in names:
-                continue
-            names[node] = self.w.operation(op[node], [self._value(a, names) for a in args[node]])
+            if self._product_sums and node in here and op[node] in ("add", "sub"):
+                products = [a for a in args[node] if op[a] == "mul" and a in here and self.uses[a] == 1]
+                inside.update({node: products[0]} if products else {})
+        parts = set(inside.values())
+        for node in nodes:
+            if node in here and node not in parts:
+                values = [self._value(a, names) for a in args[node] if a not in parts or inside.get(node) != a]
+                if node not in inside:
+                    names[node] = self.w.operation(op[node], values)
+                    continue
+                a, b = (self._value(factor, names) for factor in args[inside[node]])
+                (c,) = values
+                if op[node] == "sub" and inside[node] == args[node][0]:
+                    c = self.w.negative(c)
+                elif op[node] == "sub":
+                    a = self.w.negative(a)
+                names[node] = self.w.product_sum(a, b, c)
 
     # -- parts of the function ----------------------------------------------------------------------------------
 
@@ -95,7 +125,7 @@ class StepEmitter(StepLoop):
             past = [w.load("%history", k * len(unknowns) + position) for k in range(HISTORY)]
             total = w.binary("mul", weights[0], past[0])
             for k in range(1, HISTORY):
-                total = w.binary("add", total, w.binary("mul", weights[k], past[k]))
+                total = w.product_sum(weights[k], past[k], total)
             w.put(f"store {self.arithmetic.number} {total}, ptr {self.x[j]}")
 
     def iterate(self, block: int, active: str) -> tuple[str, str]:
@@ -136,7 +166,7 @@ class StepEmitter(StepLoop):
                 self.errors += [error] if error is not None else []
             self.fresh.append(value)
             own = k % SIDE_BY_SIDE
-            probes[own] = w.binary("add", probes[own], w.binary("mul", value, constant(0.0)))
+            probes[own] = w.product_sum(value, constant(0.0), probes[own])
         return w.compare("oeq", functools.reduce(functools.partial(w.binary, "add"), probes), constant(0.0))
 
     def misled(self) -> str | None:

@@ -17,7 +17,7 @@ from .array_elimination import TooIrregular
 from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
-from .llvm_compile import compile_text, lanes
+from .llvm_compile import NativeCode, compile_text, is_cached, lanes
 from .llvm_loop import POINTERS
 from .llvm_rolled import RolledEmitter
 from .llvm_scaling import CompiledScaling
@@ -32,6 +32,9 @@ CHUNK_OPERATIONS = 200_000_000
 #: Above this many operations LLVM only allocates registers well, above the second number not even that: its time
 #: grows faster than the program. (10 000 operations: 3.4 s with all passes, 1.4 s with registers only, 0.3 s without.)
 QUICK_COMPILATION, QUICKER_COMPILATION = 6_000, 20_000
+#: The first run with some code, if it takes fewer steps, is over before LLVM had made the code as fast as it can; it
+#: gets one that takes twice the time, gives the same bits, and is there five times as soon.
+SHORT_RUN = 50_000
 #: Unknowns of the method from which on the step is rolled into loops.
 ROLLED_FROM = 300
 #: Operations that belong to no loop from which on rolling a step up is not worth while.
@@ -61,17 +64,30 @@ class Compiled:
 
     kind = "straight-line"
 
-    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
-        text = StepEmitter(step, arithmetic, compensated).text()
+    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
+        """`soon`: rather at once than fast, if there is no fast code in the cache; `improve` makes up for it."""
         self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
-        self._code, self.from_cache = compile_text(text, effort, "straight lines")
-        pointer = ctypes.c_void_p
-        self.function = self._code.function("run", *[pointer] * 13, ctypes.c_int64, ctypes.c_int64)
+        text = StepEmitter(step, arithmetic, compensated, product_sums=effort > 0).text()
+        soon = soon and effort > 0 and not is_cached(text, effort, "straight lines")
+        self._better = (text, effort) if soon else None
+        self._codes: list[NativeCode] = []  # all of them, since runs in other threads may be in the first
+        self._compile(text, 0 if soon else effort)
+
+    def _compile(self, text: str, effort: int) -> None:
+        code, self.from_cache = compile_text(text, effort, "straight lines")
+        self._codes.append(code)
+        self.function = code.function("run", *[ctypes.c_void_p] * 13, ctypes.c_int64, ctypes.c_int64)
+
+    def improve(self) -> None:
+        """Make the code as fast as it gets."""
+        better, self._better = self._better, None
+        if better is not None:
+            self._compile(*better)
 
     def address(self) -> int:
         """Where the code lies."""
-        return self._code.address("run")
+        return self._codes[-1].address("run")
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[list[int]]:
@@ -95,6 +111,9 @@ class CompiledLoops:
         self._places = emitter.places()
         pointer = ctypes.c_void_p
         self._function = self._code.function("run", *[pointer] * 15, ctypes.c_int64, ctypes.c_int64)
+
+    def improve(self) -> None:
+        """It is as fast as it gets."""
 
     def function(self, *arguments) -> None:
         """The arguments of straight-line code; the memory is added."""
@@ -127,10 +146,10 @@ class NativeRun:
 
     def __init__(
         self, functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray,
-        compensated: bool, extended: bool = False,
+        compensated: bool, extended: bool = False, soon: bool = False,
     ) -> None:  # fmt: skip
         self.functions = functions
-        self._compensated = compensated
+        self._compensated, self._soon, self._used = compensated, soon, False
         self._arithmetic = Arithmetic(extended=extended)
         self._dtype = np.longdouble if extended else np.float64
         self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
@@ -142,6 +161,10 @@ class NativeRun:
     def begin(self) -> NativeRun:
         """A runner with the same code for one run, beside others if need be: what it counts, and pivots that it has to
         choose anew, are its own. So a run does not depend on what happened in others."""
+        if self._used:  # a second run: there may be more
+            self._soon = False
+            self._compiled.improve()
+        self._used = True
         run = copy.copy(self)
         run._counts = dict.fromkeys(_CURES, 0)
         return run
@@ -152,6 +175,7 @@ class NativeRun:
         key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
         if key in self._builds:
             vars(self).update(self._builds[key])
+            self._compiled.improve()
             return
         self._translate(state, t, h, parameters, seed)
         if seed:
@@ -173,7 +197,7 @@ class NativeRun:
             if self.functions.size >= ROLLED_FROM and not self._arithmetic.extended:
                 raise TooLarge("its equations are many and do not fall into loops") from None
             self.step = build_step_program(*where)
-            self._compiled = Compiled(self.step, self._arithmetic, self._compensated)
+            self._compiled = Compiled(self.step, self._arithmetic, self._compensated, self._soon)
         step = self.step
         self._scaling = CompiledScaling(step) if isinstance(step, StepProgram) else NewtonScaling(step)
 

@@ -47,6 +47,7 @@ class PhasedRun:
         h: float,
         parameters: np.ndarray,
         compensated: bool,
+        soon: bool = False,
     ) -> None:
         self.functions = functions
         phases = functions.phases or (Phase(functions, 1.0),)
@@ -56,7 +57,7 @@ class PhasedRun:
         for phase in phases:
             if phase.functions not in distinct:
                 first = (phase.functions, state, t0, phase.fraction * h, parameters, compensated)
-                distinct[phase.functions] = NativeRun(*first)
+                distinct[phase.functions] = NativeRun(*first, soon=soon)
         self._runners = [distinct[phase.functions] for phase in phases]
         self.stages = list(distinct.values())  # the compiled steps, each once
         self._kinds = tuple(self.stages.index(runner) for runner in self._runners)

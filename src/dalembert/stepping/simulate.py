@@ -277,7 +277,7 @@ def _run_eagerly(
     else:
         runner = choose_engine(
             functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended,
-            fresh=checkpoint is not None,
+            fresh=checkpoint is not None, steps=steps,
         )  # fmt: skip
     compiled = time.perf_counter()
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from ..engine import Phase, StepFunctions
 from ..errors import MethodDoesNotFit
@@ -77,7 +79,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
     def step_at(t, h, state, parameters) -> Step:
         return Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
 
-    x_shape, r_shape = _shapes(family, method, layout, rows)
+    x_shape, r_shape, traced = _residual(family, method, layout, rows)
     unravel_x = _unraveller(x_shape)
     unknowns, equations = _names(x_shape), _names(r_shape)
     if len(unknowns) != len(equations):
@@ -86,12 +88,9 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
             "they must be as many."
         )
 
-    def flat(tree):
-        return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)] or [jnp.zeros(0)])
-
     return StepFunctions(
         guess=lambda *a: flat(method.guess(step_at(*a))),
-        residual=lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a))),
+        residual=traced or (lambda x, *a: flat(method.residual(unravel_x(x), step_at(*a)))),
         finish=lambda x, *a: flat(method.finish(unravel_x(x), step_at(*a))),
         unknowns=unknowns,
         equations=equations,
@@ -101,28 +100,43 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         n_parameters=family.size,
         phases=_phases(family, method, layout, rows),
         smooth=method.smooth and layout.contacts == 0,
-        exact=_exact(method, step_at, unravel_x, flat),
+        exact=_exact(method, step_at, unravel_x),
         rescue=_rescue(family, method, layout, rows),
         misled=_misled(method, layout, step_at, unravel_x),
     )
 
 
+def flat(tree) -> jax.Array:
+    """All numbers of a tree."""
+    return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)] or [jnp.zeros(0)])
+
+
 @for_family(maxsize=256)
-def _shapes(family: Family, method: Method, layout: Layout, rows) -> tuple[Any, dict[str, Any]]:
-    """The unknowns and the equations of a step as shapes. Those of a composition follow from its substeps: to trace it
-    whole would take a second where one of its steps takes a tenth of one."""
+def _residual(family: Family, method: Method, layout: Layout, rows) -> tuple[Any, dict[str, Any], Callable | None]:
+    """The unknowns and the equations of a step as shapes, and the residual as it was traced for that: whoever derives
+    it need not go through the user's code again. Those of a composition follow from its substeps: to trace it whole
+    would take a second where one of its steps takes a tenth of one."""
     if method.substeps:
-        parts = [_shapes(family, substep.method, layout, rows) for substep in method.substeps]
-        return tuple(x for x, _ in parts), method.joined(r for _, r in parts)
+        parts = [_residual(family, substep.method, layout, rows) for substep in method.substeps]
+        return tuple(x for x, *_ in parts), method.joined(r for _, r, _ in parts), None
     state, vector = (jax.ShapeDtypeStruct((size,), jnp.float64) for size in (layout.n_state, family.size))
     scalar = jax.ShapeDtypeStruct((), jnp.float64)
+    arguments = (scalar, scalar, state, vector)
 
-    def traced(t, h, state, parameters):
-        step = Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
-        x = method.guess(step)
-        return x, method.residual(x, step)
+    def step_at(t, h, state, parameters) -> Step:
+        return Step(mechanics_of(family.at(parameters), rows), t, h, layout.unflatten(state))
 
-    return jax.eval_shape(traced, scalar, scalar, state, vector)
+    x_shape = jax.eval_shape(lambda *a: method.guess(step_at(*a)), *arguments)
+    unravel_x, shapes = _unraveller(x_shape), []
+
+    def residual(x, *arguments):
+        r = method.residual(unravel_x(x), step_at(*arguments))
+        shapes.append(jax.tree.map(lambda part: jax.ShapeDtypeStruct(jnp.shape(part), jnp.float64), r))
+        return flat(r)
+
+    size = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(x_shape))
+    closed = jax.make_jaxpr(residual)(jax.ShapeDtypeStruct((size,), jnp.float64), *arguments)
+    return x_shape, shapes[0], lambda *a: jaxpr_as_fun(closed)(*a)[0]
 
 
 def _unraveller(shapes):
@@ -139,7 +153,7 @@ def _unraveller(shapes):
     return unravel
 
 
-def _exact(method: Method, step_at, unravel_x, flat):
+def _exact(method: Method, step_at, unravel_x):
     """The residual with its true derivatives, where it is another one."""
     exact = method.exact()
     if exact is method:

@@ -1,0 +1,81 @@
+"""Code that is there soon and code that is fast: the same bits, and the second follows when it is worth while."""
+
+import numpy as np
+import pytest
+from engine_runners import runner_and_start
+
+import dalembert as da
+from dalembert.engine import choice, native
+from dalembert.engine.native import SHORT_RUN
+
+CASES = [
+    ("pendulum", da.Rattle()),
+    ("double-pendulum", da.Galerkin(3)),
+    ("mclachlan-perlmutter-particles", da.gauss_spark(2)),
+    ("heavy-top", da.Rattle()),
+    ("polar-pendulum", da.Galerkin(4)),
+    ("bouncing-ball", da.MoreauJean()),
+    ("pendulum", da.Composition(da.Rattle(), "kahan-li6")),
+]
+
+
+@pytest.fixture
+def efforts(monkeypatch, tmp_path) -> list[int]:
+    """How hard LLVM tried, each time it was asked; with an empty cache and no runners."""
+    monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path))
+    choice._native.cache_clear()
+    choice._phased.cache_clear()
+    found, compile_text = [], native.compile_text
+
+    def recorded(text, effort, kind):
+        found.append(effort)
+        return compile_text(text, effort, kind)
+
+    monkeypatch.setattr(native, "compile_text", recorded)
+    return found
+
+
+def run(name: str, method, steps: int = 200):
+    system = da.gallery.system_named(name)()
+    start = system.start()
+    return da.simulate(system, method, start.q0, start.v0, t=(0.0, steps * 0.01), h=0.01)
+
+
+def bits(found) -> bytes:
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in (found.q, found.v, found.p, found.lam))
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_both_give_the_same_bits(efforts, name, method):
+    first = run(name, method)
+    second = run(name, method)
+    assert efforts[0] == 0
+    assert efforts[-1] == 2
+    assert bits(first) == bits(second)
+
+
+def test_a_long_run_gets_the_fast_code_at_once(efforts):
+    system = da.gallery.system_named("pendulum")()
+    start = system.start()
+    da.simulate(system, da.Rattle(), start.q0, start.v0, t=(0.0, SHORT_RUN * 1e-4), h=1e-4, save_every=1000)
+    assert efforts == [2]
+
+
+def test_a_third_run_compiles_nothing(efforts):
+    for _ in range(3):
+        run("pendulum", da.Rattle())
+    assert efforts == [0, 2]
+
+
+def test_fast_code_in_the_cache_is_taken_at_once(efforts):
+    run("pendulum", da.Rattle())
+    run("pendulum", da.Rattle())
+    choice._native.cache_clear()
+    again = run("pendulum", da.Rattle())
+    assert efforts == [0, 2, 2]
+    assert again.stats["from_cache"]
+
+
+def test_a_runner_of_its_own_is_fast(efforts):
+    runner_and_start("pendulum", da.Rattle(), 0.01)
+    assert efforts == [2]
