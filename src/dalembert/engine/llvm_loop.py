@@ -93,6 +93,10 @@ class StepLoop(abc.ABC):
         """Store the new state."""
 
     @abc.abstractmethod
+    def leave(self) -> None:
+        """What is to be done before the function returns."""
+
+    @abc.abstractmethod
     def remember(self) -> None:
         """Shift the history and store the newest solution."""
 
@@ -138,6 +142,7 @@ class StepLoop(abc.ABC):
         remaining = w.new(f"load i64, ptr {self.todo}")
         w.put(f"br i1 {w.new(f'icmp sgt i64 {remaining}, 0')}, label %begin, label %exit")
         w.label("exit")
+        self.leave()
         w.put("ret void")
 
     def _counter(self, index: int) -> str:
@@ -256,6 +261,7 @@ class StepLoop(abc.ABC):
             code = w.new(f"select i1 {broken}, i64 {NOT_FINITE}, i64 {NOT_CONVERGED}")
             code = w.new(f"select i1 {calm}, i64 {code}, i64 {SINGULAR}")
             self._set_counter(3, code)
+            self.leave()
             w.put("ret void")
             w.label("accept")
         else:

@@ -110,10 +110,8 @@ class RolledEmitter(StepLoop):
     def _homes(self) -> np.ndarray:
         """Where values should lie that are the solution of a system, or the end of the step: a column, -1 elsewhere."""
         memory, step = self.memory, self.step
-        n_state, n_summed = self.functions.n_state, self.functions.n_summed
         self.update_place, self.new_x_place = memory.region(self.n_unknowns), memory.region(self.n_unknowns)
-        self.finish_place, self.fresh_place = memory.region(n_state), memory.region(n_state)
-        self.error_place = memory.region(n_summed)
+        self.finish_place = memory.region(self.functions.n_state)
         solutions = [(memory.region(len(nodes)), nodes) for nodes in step.reduced.solutions]
         home = np.full(len(step.program), -1)
         for start, nodes in ((self.finish_place, step.finish), *solutions, (self.update_place, step.updates)):
@@ -283,9 +281,9 @@ class RolledEmitter(StepLoop):
         place = w.new(f"getelementptr {kind.scalar}, ptr {pointer}, i64 {w.new(f'add i64 {k}, {start}')}")
         return w.new(f"load {kind.number}, ptr {place}, align {kind.alignment}")
 
-    def _store(self, w: Writer, value: str, start: int, k: str) -> None:
+    def _store(self, w: Writer, value: str, start: int, k: str, pointer: str = "%work") -> None:
         kind = w.arithmetic
-        place = w.new(f"getelementptr {kind.scalar}, ptr %work, i64 {w.new(f'add i64 {k}, {start}')}")
+        place = w.new(f"getelementptr {kind.scalar}, ptr {pointer}, i64 {w.new(f'add i64 {k}, {start}')}")
         w.put(f"store {kind.number} {value}, ptr {place}, align {kind.alignment}")
 
     def _copy(self, target: str, target_start: int | str, source: str, source_start: int | str, count: int) -> None:
@@ -361,10 +359,13 @@ class RolledEmitter(StepLoop):
             self._store(writer, new, self.new_x_place + first, k)
             return writer.binary("mul", writer.absolute(change), self._load(writer, first, k, "%weights"))
 
+        def updated(writer: Writer, k: str) -> str:
+            return self._load(writer, self.update_place + first, k)
+
         d = self._largest(count, size)
         self._copy("%work", self.x_place + first, "%work", self.new_x_place + first, count)
         self._watch_runs(watched)
-        return d, w.compare("une", self._sum_of_zeros(self.update_place + first, count), constant(0.0))
+        return d, w.compare("une", self._sum_of_zeros(count, updated), constant(0.0))
 
     def _watch_runs(self, runs: list[tuple[int, int]]) -> None:
         self.watch(
@@ -374,7 +375,7 @@ class RolledEmitter(StepLoop):
             ]
         )
 
-    def _sum_of_zeros(self, start: int, count: int) -> str:
+    def _sum_of_zeros(self, count: int, term: Callable[[Writer, str], str]) -> str:
         """0 * (sum of numbers): zero if all are finite, else not a number."""
         lanes, w = self._lanes, self.w
         kind = lanes.arithmetic
@@ -383,8 +384,8 @@ class RolledEmitter(StepLoop):
 
         def body(writer: Writer, k: str) -> None:
             place, number = (self.vector if writer is lanes else self.number), writer.arithmetic.number
-            term = writer.binary("mul", self._load(writer, start, k), writer.arithmetic.constant(0.0))
-            total = writer.binary("add", writer.new(f"load {number}, ptr {place}"), term)
+            zero = writer.binary("mul", term(writer, k), writer.arithmetic.constant(0.0))
+            total = writer.binary("add", writer.new(f"load {number}, ptr {place}"), zero)
             writer.put(f"store {number} {total}, ptr {place}")
 
         self._for_each(count, body)
@@ -397,29 +398,39 @@ class RolledEmitter(StepLoop):
         self._perform(self._settled[block])
 
     def advance(self) -> str:
+        """The state stays where it is until it is known that the new one will be finite."""
         self._perform(self._end)
         self._watch_runs(self._directly_watched)
+        summed, replaced = self.functions.n_summed, self.functions.n_state - self.functions.n_summed
+
+        def total(w: Writer, k: str) -> str:
+            return w.binary("add", self._load(w, self.state_place, k), self._load(w, self.finish_place, k))
+
+        def new(w: Writer, k: str) -> str:
+            return self._load(w, self.finish_place + summed, k)
+
+        zero = self.w.binary("add", self._sum_of_zeros(summed, total), self._sum_of_zeros(replaced, new))
+        return self.w.compare("oeq", zero, self.arithmetic.constant(0.0))
+
+    def accept(self, good: str) -> None:
         summed, n_state = self.functions.n_summed, self.functions.n_state
 
         def body(w: Writer, k: str) -> None:
             carried = self._load(w, 0, k, "%compensation") if self.compensated else None
             increment, old = self._load(w, self.finish_place, k), self._load(w, self.state_place, k)
             total, error = added(w, old, increment, carried)
-            self._store(w, total, self.fresh_place, k)
+            self._store(w, total, self.state_place, k)
             if error is not None:
-                self._store(w, error, self.error_place, k)
+                self._store(w, error, 0, k, "%compensation")
 
-        if summed:
-            self._for_each(summed, body)
-        self._copy("%work", self.fresh_place + summed, "%work", self.finish_place + summed, n_state - summed)
-        total = self._sum_of_zeros(self.fresh_place, n_state)
-        return self.w.compare("oeq", total, self.arithmetic.constant(0.0))
+        whole = summed - summed % self._width  # no number twice: what is read is written
+        self._for_each(whole, body)
+        for k in range(whole, summed):
+            body(self.w, str(k))
+        self._copy("%work", self.state_place + summed, "%work", self.finish_place + summed, n_state - summed)
 
-    def accept(self, good: str) -> None:
-        self._copy("%state", 0, "%work", self.fresh_place, self.functions.n_state)
-        self._copy("%work", self.state_place, "%work", self.fresh_place, self.functions.n_state)
-        if self.compensated:
-            self._copy("%compensation", 0, "%work", self.error_place, self.functions.n_summed)
+    def leave(self) -> None:
+        self._copy("%state", 0, "%work", self.state_place, self.functions.n_state)
 
     def remember(self) -> None:
         n = self.n_unknowns
@@ -428,4 +439,4 @@ class RolledEmitter(StepLoop):
 
     def save(self, row: str) -> None:
         first = self.w.new(f"mul i64 {row}, {self.functions.n_state}")
-        self._copy("%saved", first, "%state", 0, self.functions.n_state)
+        self._copy("%saved", first, "%work", self.state_place, self.functions.n_state)

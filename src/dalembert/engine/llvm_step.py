@@ -183,6 +183,9 @@ class StepEmitter(StepLoop):
         for k, value in enumerate(self.errors):
             w.store(value, "%compensation", k)
 
+    def leave(self) -> None:
+        """Nothing: the state is stored where it is accepted."""
+
     def remember(self) -> None:
         w, unknowns, kind = self.w, self.step.unknowns, self.arithmetic.number
         for position, j in enumerate(unknowns):
