@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .array_program import CONST, OPERATIONS, ArrayProgram
+from .elimination import ONCE_A_RUN
 from .program import BOOLEAN
 from .ragged import distinct
 
@@ -21,6 +22,8 @@ from .ragged import distinct
 LARGEST_EXPRESSION = 64
 #: share of operations made together that must have users made together, to be computed inside them
 USUAL_SHARE = 0.8
+#: users inside each of which a cheap operation is computed again
+MOST_COPIES = 2
 #: numbers in a line of the cache
 CACHE_LINE = 8
 #: a group may be cut into pieces of this many members on average; else places are kept in a table
@@ -177,7 +180,7 @@ class Stage:
         third = np.where((third == first) | (third == second), -1, third)
         used = np.concatenate([first, second, third])
         uses = np.bincount(used[used >= 0], minlength=len(program))
-        fused = self._inside & (uses == 1) & ~stored
+        fused = self._inside & ((uses == 1) | (self._cheap(nodes) & (uses <= MOST_COPIES))) & ~stored
         self._keep_alike(nodes, fused)
         size = np.zeros(len(program), np.int64)
         for layer, arguments in self._by_depth(nodes):
@@ -190,6 +193,16 @@ class Stage:
                     fused[a[large & (a >= 0)]] = False
                 size[layer[large]] = 1
         return fused
+
+    def _cheap(self, nodes: np.ndarray) -> np.ndarray:
+        """Operations that are computed sooner than stored and read again: a factor of the run, a sign."""
+        program = self._program
+        first, second, _ = program.arguments(nodes)
+        names = np.array(OPERATIONS, dtype=object)[program.code[nodes]]
+        early = (program.when[first] <= ONCE_A_RUN) | ((second >= 0) & (program.when[second] <= ONCE_A_RUN))
+        found = np.zeros(len(program), bool)
+        found[nodes] = (names == "neg") | (np.isin(names, ("mul", "add", "sub")) & early)
+        return found
 
     def _keep_alike(self, nodes: np.ndarray, fused: np.ndarray) -> None:
         """Operations that were made together are computed inside their users only where most of them have users that
@@ -249,7 +262,7 @@ class Stage:
             for a in arguments:
                 there = (a >= 0) & self._inside[a]
                 inner = there & self._fused[a]
-                read_at[a[inner]] = read_at[layer[inner]]
+                np.maximum.at(read_at, a[inner], read_at[layer[inner]])
                 np.maximum.at(found, a[there], read_at[layer[there]])
         return found
 
