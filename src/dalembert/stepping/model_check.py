@@ -29,6 +29,8 @@ from .step import Layout
 RANK_TOLERANCE = 1e-10
 #: Above this many rows the rank is judged from the sparse Gram matrix instead of a dense decomposition.
 DENSE_ROWS = 400
+#: With more constraints their independence is first looked for by solving with their Gram matrix, which is sparse.
+PROBED_ROWS = 30
 
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
@@ -219,7 +221,7 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
             "check q0 and the parameters."
         )
     lengths = row_lengths(jacobian)
-    if m > DENSE_ROWS:
+    if m > PROBED_ROWS:
         scaled = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ jacobian
         probe = np.random.default_rng(0).standard_normal(m)
         gram = sparse.csc_matrix(scaled @ scaled.T)
