@@ -132,16 +132,18 @@ def path(value: Any, what: str) -> pathlib.Path:
 
 
 def takes(function: Any, arguments: int) -> bool:
-    """Whether something can be called with so many positional arguments, as far as one can tell without doing so."""
-    return callable(function) and _binds(function, *range(arguments))
+    """Whether something can be called with so many positional arguments, as far as one can tell without doing so. A
+    class can, but it makes an object and no number."""
+    return callable(function) and not isinstance(function, type) and binds(function, *range(arguments))
 
 
 def takes_named(function: Any, names: Iterable[str]) -> bool:
     """Whether something can be called with arguments of these names and no others."""
-    return callable(function) and _binds(function, **dict.fromkeys(names))
+    return callable(function) and binds(function, **dict.fromkeys(names))
 
 
-def _binds(function: Any, *arguments: Any, **named: Any) -> bool:
+def binds(function: Any, *arguments: Any, **named: Any) -> bool:
+    """Whether a function takes these arguments."""
     try:
         inspect.signature(function).bind(*arguments, **named)
     except TypeError:

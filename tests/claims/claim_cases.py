@@ -84,6 +84,8 @@ STEPS_OF = {
     ("chain", 6): (42, 60, 84, 118), ("four-bar", 8): (12, 15, 19, 24), ("slider-crank", 6): (14, 19, 26, 36),
     ("kepler", 8): (24, 30, 37, 46), ("nonholonomic-particle", 6): (42, 56, 75, 100),
     ("harmonic-oscillator", 8): (11, 13, 15, 18), ("bead-on-rotating-hoop", 8): (5, 6, 7, 9),
+    ("rolling-disc", 8): (3, 4, 5, 6), ("vertical-rolling-disc", 8): (3, 4, 5, 6),
+    ("mclachlan-perlmutter-particles", 8): (19, 21, 24, 28),
 }  # fmt: skip
 #: Problems on which an order cannot be seen in double precision: less than two decades lie between the first step size
 #: that is asymptotic and roundoff, and slopes between 7.2 and 8.6 come out.

@@ -249,7 +249,8 @@ def _gallery() -> list[Target]:
 
         def call(kind=kind, **values):
             system = kind(**values)
-            start = (kind() if any(np.ndim(value) for value in values.values()) else system).start()
+            many = any(isinstance(value, list | tuple) or np.ndim(value) for value in values.values())
+            start = (kind() if many else system).start()
             return da.consistent(system, start.q0, start.v0)
 
         kinds = {key: "integer" if entry.type in ("int", int) else "number" for key, entry in fields.items()}

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..arguments import choice, count, floats, instance, interval, positive, shown
+from ..arguments import binds, choice, count, floats, instance, interval, positive, shown
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, State
@@ -83,9 +83,15 @@ def observed_order(*args, **kwargs) -> ObservedOrder:
     that returns either, or None for `reference_solution`. At least `min_points` must remain; errors above
     `floor` are never taken for roundoff.
     """
-    if "system" in kwargs or (args and isinstance(args[0], AbstractSystem)):
-        return _order_of_runs(*args, **kwargs)
-    return _order_of_errors(*args, **kwargs)
+    of_runs = "system" in kwargs or (args and isinstance(args[0], AbstractSystem))
+    order = _order_of_runs if of_runs else _order_of_errors
+    if not binds(order, *args, **kwargs):
+        got = ", ".join([*(shown(value, 40) for value in args), *kwargs])
+        raise InputError(
+            "observed_order expects step sizes and errors, observed_order(hs, errors), or what it takes to run them, "
+            f"observed_order(system, method, q0, v0, t, hs, reference); got ({got})."
+        )
+    return order(*args, **kwargs)
 
 
 def _order_of_runs(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import choice, floats
+from ..arguments import choice, floats, takes
 from ..errors import InputError
 
 INTERPOLATIONS = ("linear", "constant")
@@ -99,7 +99,7 @@ def hausdorff_distance(t_a, x_a, t_b, x_b, norm="max", interpolation_a="linear",
 def _difference(t, x, exact, interpolation: str, exact_interpolation: str, jump_times) -> _Pieces:
     """x - exact between all times of both; the Gauss points are needed for a function only."""
     t, x = _checked("x", t, x, interpolation)
-    if callable(exact):
+    if takes(exact, 1):
         extra = floats("jump_times", jump_times, finite=True).ravel()
         grid = np.unique(np.concatenate([t, extra[(extra > t[0]) & (extra < t[-1])]]))
         return _difference_from_function(t, x, interpolation, grid, exact)

@@ -33,7 +33,7 @@ from .contract import (
 CHUNK_STEPS, CHUNK_NUMBERS = 20_000, 10_000_000
 
 
-#: An unknown is measured at least by this part of what its equations are made of.
+#: An unknown is measured at least by this part of what the equation is made of that it matters most to.
 SMALLEST_PART = 1e-3
 
 
@@ -83,8 +83,8 @@ def _scales(functions: StepFunctions, guess, arguments):
     # what is roundoff beside the other terms of its equations is no scale
     for _ in range(3):  # from equation to equation
         row_sizes = jnp.max(jacobian * sizes, axis=1)
-        within = jnp.where(jacobian > 0, row_sizes[:, None] / jnp.where(jacobian > 0, jacobian, 1.0), 0.0)
-        least = SMALLEST_PART * jnp.max(within, axis=0)
+        within = jnp.where(jacobian > 0, row_sizes[:, None] / jnp.where(jacobian > 0, jacobian, 1.0), jnp.inf)
+        least = SMALLEST_PART * jnp.min(within, axis=0)
         sizes = jnp.maximum(sizes, jnp.where(jnp.isfinite(least), least, 0.0))
     row_sizes = jnp.max(jacobian * sizes, axis=1)
     rows = 1.0 / jnp.where(row_sizes > 0, row_sizes, 1.0)

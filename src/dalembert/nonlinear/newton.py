@@ -17,40 +17,6 @@ import optimistix as optx
 UPDATE_TOLERANCE = 1e-9
 
 
-class RefinedLU(lx.AbstractLinearSolver):
-    """LU factorisation with one step of iterative refinement.
-
-    Multipliers of a small step h are determined to roundoff / h^2 and worse, but what they do to positions and momenta
-    is not: the errors cancel if the solution fits the equations to the last digit. That is what refinement does.
-    Without it the derivative of a step of `lobatto_spark(4)` is off by 1e-8, with it by 1e-14.
-    """
-
-    lu: lx.LU = lx.LU()
-
-    def init(self, operator, options):
-        return operator, self.lu.init(operator, options)
-
-    def compute(self, state, vector, options):
-        operator, factors = state
-        x, result, stats = self.lu.compute(factors, vector, options)
-        left = jax.tree.map(jnp.subtract, vector, operator.mv(x))
-        correction, _, _ = self.lu.compute(factors, left, options)
-        return jax.tree.map(jnp.add, x, correction), result, stats
-
-    def transpose(self, state, options):
-        operator, factors = state
-        factors, options = self.lu.transpose(factors, options)
-        return (operator.transpose(), factors), options
-
-    def conj(self, state, options):
-        operator, factors = state
-        factors, options = self.lu.conj(factors, options)
-        return (lx.conj(operator), factors), options
-
-    def assume_full_rank(self):
-        return True
-
-
 class Root(eqx.Module):
     """The outcome of one solve."""
 
@@ -76,7 +42,7 @@ def find_root(function: Callable, guess: jax.Array, arguments, max_iterations: i
         args=arguments,
         max_steps=max_iterations,
         throw=False,
-        adjoint=optx.ImplicitAdjoint(linear_solver=RefinedLU()),
+        adjoint=optx.ImplicitAdjoint(linear_solver=lx.LU()),
     )
     finite = jnp.all(jnp.isfinite(solution.value))
     return Root(

@@ -8,7 +8,7 @@ from dalembert.gallery import GALLERY
 from dalembert.method import CATALOGUE
 
 #: the others compile for too long in XLA
-FAST = {("rattle", "polar-pendulum"), ("shake", "pendulum")}
+FAST = {("rattle", "polar-pendulum"), ("shake", "pendulum"), ("lobatto-spark-3", "pendulum")}
 CASES = [
     pytest.param(method, system, marks=[] if (method, system) in FAST else pytest.mark.long)
     for method, entry in CATALOGUE.items()
