@@ -18,6 +18,9 @@ import llvmlite
 import llvmlite.binding as llvm
 import platformdirs
 
+#: Without effort LLVM picks instructions by a quick selector that knows no multiply-add: it asks the thorough one for
+#: each of them. To ask that one at once takes half the time, and the code a third less.
+OPTION = "-fast-isel=0"
 _MAGIC = b"dalembert-code-1\n"
 
 
@@ -25,6 +28,7 @@ _MAGIC = b"dalembert-code-1\n"
 def _host() -> tuple[str, str]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.set_option("dalembert", OPTION)
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
@@ -36,7 +40,7 @@ def _machine(effort: int = 2) -> llvm.TargetMachine:
 
 @functools.cache
 def _identity() -> str:
-    return " ".join([llvm.get_default_triple(), *_host(), "llvmlite", llvmlite.__version__])
+    return " ".join([llvm.get_default_triple(), *_host(), "llvmlite", llvmlite.__version__, OPTION])
 
 
 class NativeCode:

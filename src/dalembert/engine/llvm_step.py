@@ -22,11 +22,9 @@ SIDE_BY_SIDE = 4
 class StepEmitter(StepLoop):
     """Writes the function `run` for one step program."""
 
-    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, product_sums: bool = True) -> None:
-        """`product_sums`: a product and the sum that it is a part of are one instruction, over which a compiler in a
-        hurry takes its time."""
+    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
         super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
-        self.step, self._product_sums = step, product_sums
+        self.step = step
         self.program, self.levels = step.program, step.levels
         self.fixed: dict[int, str] = {}  # operation -> name, where it is computed once (run, step, after its block)
         self._plan()
@@ -78,7 +76,7 @@ class StepEmitter(StepLoop):
         here = {node for node in nodes if op[node] not in (CONST, INPUT) and node not in names}
         inside: dict[int, int] = {}  # sum -> product
         for node in nodes:
-            if self._product_sums and node in here and op[node] in ("add", "sub"):
+            if node in here and op[node] in ("add", "sub"):
                 products = [a for a in args[node] if op[a] == "mul" and a in here and self.uses[a] == 1]
                 inside.update({node: products[0]} if products else {})
         parts = set(inside.values())

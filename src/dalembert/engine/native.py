@@ -68,7 +68,7 @@ class Compiled:
         """`soon`: rather at once than fast, if there is no fast code in the cache; `improve` makes up for it."""
         self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
-        text = StepEmitter(step, arithmetic, compensated, product_sums=effort > 0).text()
+        text = StepEmitter(step, arithmetic, compensated).text()
         soon = soon and effort > 0 and not is_cached(text, effort, "straight lines")
         self._better = (text, effort) if soon else None
         self._codes: list[NativeCode] = []  # all of them, since runs in other threads may be in the first
