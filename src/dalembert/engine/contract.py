@@ -57,7 +57,7 @@ class StepFunctions:
     smooth: bool = True  # False: kinks in the residual, so that neither extrapolation nor quadratic convergence hold
     exact: Callable | None = None  # the residual with its true derivatives, if `residual` helps Newton by others
     rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
-    misled: Callable | None = None  # of (x, ...) as finish: whether x solves the equations but is not what is meant
+    misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
 
     @property
     def n_summed(self) -> int:
@@ -74,7 +74,7 @@ class StepFunctions:
         end = self.finish(x, *arguments)
         if self.misled is None:
             return end
-        return jnp.where(self.misled(x, *arguments), jnp.nan, end)
+        return jnp.where(self.misled(end, *arguments), jnp.nan, end)
 
 
 class Unkeyed:

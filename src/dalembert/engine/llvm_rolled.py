@@ -295,8 +295,8 @@ class RolledEmitter(StepLoop):
         size = 16 if self.arithmetic.extended else 8
         w.put(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {since}, i64 {count * size}, i1 false)")
 
-    def _largest(self, count: int, term: Callable[[Writer, str], str]) -> str:
-        """The largest of many numbers that are not negative."""
+    def _folded(self, count: int, term: Callable[[Writer, str], str], join: Callable[[Writer, str, str], str]) -> str:
+        """Many numbers as one: join(writer, number, what came before), from zero on."""
         w, lanes = self.w, self._lanes
         kind = lanes.arithmetic
         w.put(f"store {kind.number} {kind.constant(0.0)}, ptr {self.vector}")
@@ -305,13 +305,17 @@ class RolledEmitter(StepLoop):
         def body(writer: Writer, k: str) -> None:
             place, number = (self.vector if writer is lanes else self.number), writer.arithmetic.number
             so_far = writer.new(f"load {number}, ptr {place}")
-            writer.put(f"store {number} {writer.larger(term(writer, k), so_far)}, ptr {place}")
+            writer.put(f"store {number} {join(writer, term(writer, k), so_far)}, ptr {place}")
 
         self._for_each(count, body)
-        largest = w.new(f"load {self.arithmetic.number}, ptr {self.number}")
+        found = w.new(f"load {self.arithmetic.number}, ptr {self.number}")
         for value in self._each_lane(w.new(f"load {kind.number}, ptr {self.vector}")):
-            largest = w.larger(value, largest)
-        return largest
+            found = join(w, value, found)
+        return found
+
+    def _largest(self, count: int, term: Callable[[Writer, str], str]) -> str:
+        """The largest of many numbers that are not negative."""
+        return self._folded(count, term, Writer.larger)
 
     def _each_lane(self, vector: str) -> list[str]:
         if self._width == 1:
@@ -377,22 +381,11 @@ class RolledEmitter(StepLoop):
 
     def _sum_of_zeros(self, count: int, term: Callable[[Writer, str], str]) -> str:
         """0 * (sum of numbers): zero if all are finite, else not a number."""
-        lanes, w = self._lanes, self.w
-        kind = lanes.arithmetic
-        w.put(f"store {kind.number} {kind.constant(0.0)}, ptr {self.vector}")
-        w.put(f"store {self.arithmetic.number} {self.arithmetic.constant(0.0)}, ptr {self.number}")
 
-        def body(writer: Writer, k: str) -> None:
-            place, number = (self.vector if writer is lanes else self.number), writer.arithmetic.number
-            zero = writer.binary("mul", term(writer, k), writer.arithmetic.constant(0.0))
-            total = writer.binary("add", writer.new(f"load {number}, ptr {place}"), zero)
-            writer.put(f"store {number} {total}, ptr {place}")
+        def zero(writer: Writer, k: str) -> str:
+            return writer.binary("mul", term(writer, k), writer.arithmetic.constant(0.0))
 
-        self._for_each(count, body)
-        total = w.new(f"load {self.arithmetic.number}, ptr {self.number}")
-        for value in self._each_lane(w.new(f"load {kind.number}, ptr {self.vector}")):
-            total = w.binary("add", total, value)
-        return total
+        return self._folded(count, zero, lambda writer, value, so_far: writer.binary("add", so_far, value))
 
     def settle(self, block: int) -> None:
         self._perform(self._settled[block])

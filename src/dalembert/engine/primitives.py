@@ -350,7 +350,6 @@ MOVES: dict[str, tuple[int, ...]] = {
 }
 
 
-#: known numbers without a detour through XLA, whose first call costs milliseconds
 def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`dot_general` of numbers: batch dimensions first, then what is left of the first, then of the second."""
     (in_a, in_b), (batch_a, batch_b) = parameters["dimension_numbers"]
@@ -366,6 +365,7 @@ def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     )  # fmt: skip
 
 
+#: known numbers without a detour through XLA, whose first call costs milliseconds
 QUICK: dict[str, Callable] = {
     **{name: move for name, move in STRUCTURAL.items()},
     "add": lambda _, a, b: np.add(a, b),

@@ -94,7 +94,7 @@ def build_step_program(
     guess = trace(program, functions.guess, *rest)
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
-    misled = None if functions.misled is None else trace(program, functions.misled, inputs.x, *rest)
+    misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)
     plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
     start = Values(program, by_name(plain)).array(guess)
     samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))

@@ -102,7 +102,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         smooth=method.smooth and layout.contacts == 0,
         exact=_exact(method, step_at, unravel_x),
         rescue=_rescue(family, method, layout, rows),
-        misled=_misled(method, layout, step_at, unravel_x),
+        misled=_misled(layout, step_at),
     )
 
 
@@ -174,16 +174,12 @@ WATCHED_COORDINATES = 60
 JUMP, IMPULSE = 2.0, 4.0
 
 
-def _misled(method: Method, layout: Layout, step_at, unravel_x):
+def _misled(layout: Layout, step_at):
     """How to recognise a wrong solution, where there can be one."""
     if layout.contacts or layout.m == 0 or layout.n > WATCHED_COORDINATES:  # at an impact multipliers jump as they must
         return None
 
-    def misled(x, *arguments):
-        step = step_at(*arguments)
-        return is_wrong(method.finish(unravel_x(x), step), step)
-
-    return misled
+    return lambda end, *arguments: is_wrong(Advance(*layout.unflatten(end)), step_at(*arguments))
 
 
 def is_wrong(end: Advance, step: Step) -> jax.Array:

@@ -27,7 +27,7 @@ def root(sign: float = 1.0) -> StepFunctions:
         n_state=1,
         summed_blocks=(1,),
         n_parameters=1,
-        misled=lambda x, t, h, state, parameters: x[0] < 0,
+        misled=lambda end, t, h, state, parameters: state[0] + end[0] < 0,
     )
 
 
