@@ -103,11 +103,14 @@ class PhasedRun:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         numbers = int(carry.step) + np.arange(steps)
         grid = TimeSteps(t0 + numbers * h, np.full(steps, h), np.zeros(steps, np.int64))
-        return self.run_sizes(carry, grid, save_every, parameters)
+        return self.run_sizes(carry, grid, save_every, parameters, h)
 
-    def run_sizes(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
+    def run_sizes(
+        self, carry: Carry, grid: TimeSteps, save_every: int, parameters, largest: float | None = None
+    ) -> Chunk:
         """Take the steps of the grid, saving after every `save_every`-th since the start of the run."""
-        first, pieces = int(carry.step), [self._raw(carry, grid, save_every, parameters)]
+        largest = float(np.max(grid.h, initial=0.0)) if largest is None else largest
+        first, pieces = int(carry.step), [self._raw(carry, grid, largest, save_every, parameters)]
         while pieces[-1].status != OK:
             stuck = int(pieces[-1].carry.step) - first
             repeated = self._phase_by_phase(
@@ -117,7 +120,7 @@ class PhasedRun:
                 break
             self._repeated += 1
             left = TimeSteps(*(part[stuck + 1 :] for part in grid))
-            pieces += [repeated, self._raw(repeated.carry, left, save_every, parameters)]
+            pieces += [repeated, self._raw(repeated.carry, left, largest, save_every, parameters)]
         last = pieces[-1]
         if len(pieces) == 1:
             return last
@@ -152,17 +155,18 @@ class PhasedRun:
             found.append(stage.scales(own, t, float(self._fractions[k]) * h, parameters))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def _raw(self, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
+    def _raw(self, carry: Carry, grid: TimeSteps, largest: float, save_every: int, parameters) -> Chunk:
+        """Steps until one fails; Newton's scales suit the largest of them."""
         n_state, count, steps = self.functions.n_state, len(self._runners), len(grid.t)
         saves = steps // save_every + 2
         saved, iterations, worst = np.empty((saves, n_state)), np.zeros(saves, np.int64), np.zeros(saves, np.int64)
-        t, h = (float(grid.t[0]), float(np.max(grid.h))) if steps else (0.0, 1.0)  # scales suit the largest step
+        t = float(grid.t[0]) if steps else 0.0
         room = self._room()
         numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
         for name, values in (
             ("state", carry.state), ("compensation", carry.compensation), ("history", carry.history),
             ("contraction", carry.contraction), ("parameters", parameters),
-            ("weights", self._scales(room, carry, t, h, parameters)),
+            ("weights", self._scales(room, carry, t, largest, parameters)),
         ):  # fmt: skip
             numbers[held[name]] = values
         counters = integers[: 4 * count].reshape(count, 4)
@@ -170,7 +174,8 @@ class PhasedRun:
         table = room.pointers(numbers, integers, self._runners[0].table)
         first, width = int(carry.step), n_state + self.functions.n_summed
         control = np.array([count, steps, save_every, first, 0, OK, n_state, width, 0], dtype=np.int64)
-        functions = np.array([stage.address() for stage in self.stages], dtype=np.uint64)[list(self._kinds)]
+        addresses = [stage.address() for stage in self.stages]
+        functions = np.array([addresses[kind] for kind in self._kinds], dtype=np.uint64)
         block, backup = numbers[held["state"]], numbers[held["backup"]]  # state and compensation lie side by side
         with contextlib.ExitStack() as stack:
             more = np.array([stack.enter_context(stage.memory()) for stage in self.stages], dtype=np.int64)
@@ -181,8 +186,8 @@ class PhasedRun:
                                           block, backup, saved, iterations, worst, control))
             )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
-        kept = {name: numbers[held[name]].copy() for name in ("state", "compensation", "history", "contraction")}
-        new = Carry(**kept, known=counters[:, 0].copy(), step=np.array(taken))
+        kept = {name: numbers[held[name]] for name in ("state", "compensation", "history", "contraction")}
+        new = Carry(**kept, known=counters[:, 0], step=np.array(taken))
         residual = float(numbers[held["last"]][2 * int(control[_FAILED])])
         return Chunk(new, saved[:made], iterations[:made], worst[:made], status, residual)
 

@@ -34,14 +34,12 @@ class Room:
     histories: tuple[int, ...]  # where the history of each phase begins within its section, and where the last ends
     contractions: tuple[int, ...]
     offsets: np.ndarray  # (phases, pointers), in bytes
-    from_numbers: np.ndarray  # (pointers,), which of them point to numbers
-    from_integers: np.ndarray
+    source: np.ndarray  # (pointers,), from which they count: the block of numbers, that of integers, the table
 
     def pointers(self, numbers: np.ndarray, integers: np.ndarray, table: np.ndarray) -> np.ndarray:
         """The arguments of every phase; the weights of extrapolation lie elsewhere, the same for all."""
-        found = self.offsets + pointer_to(numbers) * self.from_numbers + pointer_to(integers) * self.from_integers
-        found[:, POINTERS.index("table")] = pointer_to(table)
-        return found
+        begins = np.array([pointer_to(numbers), pointer_to(integers), pointer_to(table)])
+        return self.offsets + begins[self.source]
 
 
 @functools.lru_cache(maxsize=256)
@@ -75,9 +73,5 @@ def room_for(
         for column, name in enumerate(POINTERS):
             size, first = (8, 0) if name in INTEGERS or name == "table" else (item, sections[name].start)
             offsets[k, column] = size * (first + within.get(name, 0))
-    integers = np.array([name in INTEGERS for name in POINTERS])
-    elsewhere = np.array([name == "table" for name in POINTERS])
-    return Room(
-        sections, ends[-1], 6 * count, tuple(histories), tuple(contractions), offsets,
-        (~integers & ~elsewhere).astype(np.int64), integers.astype(np.int64),
-    )  # fmt: skip
+    source = np.array([2 if name == "table" else int(name in INTEGERS) for name in POINTERS])
+    return Room(sections, ends[-1], 6 * count, tuple(histories), tuple(contractions), offsets, source)

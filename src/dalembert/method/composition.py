@@ -39,7 +39,8 @@ class Sequence(Method):
         return self.substeps[-1].method.multiplier
 
     def misfit(self, system) -> str | None:
-        return next((reason for method, _ in self.substeps if (reason := method.misfit(system)) is not None), None)
+        methods = dict.fromkeys(method for method, _ in self.substeps)
+        return next((reason for method in methods if (reason := method.misfit(system)) is not None), None)
 
     def guess(self, step: Step) -> tuple[Any, ...]:
         guesses, passed, start = [], 0.0, step.start

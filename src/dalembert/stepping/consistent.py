@@ -25,12 +25,12 @@ from jax.core import Tracer
 
 from .. import nonlinear
 from ..arguments import choice, floats, number
-from ..engine import find_root, row_lengths
+from ..engine import Unkeyed, find_root, row_lengths
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
 from .contact_start import check_gaps
-from .family import equation, traced_equation
+from .family import Family, equation, flat_parameters, for_family, traced_equation
 from .model_check import (
     check_reaction,
     check_regular,
@@ -115,9 +115,9 @@ def prepare_start(
     if is_traced(system, q, second):
         _check_freedom(system, layout)
         return _traced_start(system, q, second, second_name, t0, project, layout)
-    return _eager_start(
-        system, np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity
-    )
+    given = (np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity)
+    numbers = (np.asarray(flat_parameters(system)).tobytes(), given[0].tobytes(), given[1].tobytes())
+    return _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
 
 
 def _check_freedom(system: AbstractSystem, layout: Layout) -> None:
@@ -143,6 +143,12 @@ def _vector(name: str, value):
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------
+
+
+@for_family(maxsize=64)
+def _remembered_start(family: Family, numbers: tuple[bytes, ...], settings: tuple, arguments: Unkeyed) -> Start:
+    """The same start again, with another method or another step size, is not computed again."""
+    return _eager_start(*arguments.value)
 
 
 def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool) -> Start:
