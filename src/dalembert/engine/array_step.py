@@ -30,6 +30,11 @@ class ArrayStep:
     finish: np.ndarray  # increments and new values of the state
 
     @property
+    def remembered(self) -> np.ndarray:
+        """The unknowns that are kept for the next step."""
+        return self.unknowns
+
+    @property
     def updates(self) -> np.ndarray:
         return np.concatenate([np.zeros(0, np.int64), *[block.update for block in self.reduced.blocks]])
 

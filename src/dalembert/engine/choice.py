@@ -51,6 +51,8 @@ def choose_engine(
         runner, began = make(functions, *settings, start, soon)
         if fresh and not _same(start.value, began):
             runner, _ = make.__wrapped__(functions, *settings, start, soon)
+        if isinstance(runner, TooLarge):
+            raise runner
         return runner.begin()
     except TooLarge as reason:
         return _sparse(functions, compensated).begin(str(reason))
@@ -76,16 +78,24 @@ def _same(start: tuple, other: tuple) -> bool:
 @functools.lru_cache(maxsize=128)
 def _native(
     functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed, soon: Unkeyed
-) -> tuple[NativeRun, tuple]:
-    """A runner, and the start at which its pivots were chosen."""
+) -> tuple[NativeRun | TooLarge, tuple]:
+    """A runner, or why there is none, which takes as long to find out; and the start at which pivots were chosen."""
     state, t0, h, parameters = start.value
-    return NativeRun(functions, state, t0, h, parameters, compensated, extended, soon.value), start.value
+    try:
+        return NativeRun(functions, state, t0, h, parameters, compensated, extended, soon.value), start.value
+    except TooLarge as reason:
+        return reason, start.value
 
 
 @functools.lru_cache(maxsize=64)
-def _phased(functions: StepFunctions, compensated: bool, start: Unkeyed, soon: Unkeyed) -> tuple[PhasedRun, tuple]:
+def _phased(
+    functions: StepFunctions, compensated: bool, start: Unkeyed, soon: Unkeyed
+) -> tuple[PhasedRun | TooLarge, tuple]:
     state, t0, h, parameters = start.value
-    return PhasedRun(functions, state, t0, h, parameters, compensated, soon.value), start.value
+    try:
+        return PhasedRun(functions, state, t0, h, parameters, compensated, soon.value), start.value
+    except TooLarge as reason:
+        return reason, start.value
 
 
 @functools.lru_cache(maxsize=64)

@@ -58,6 +58,7 @@ class StepFunctions:
     exact: Callable | None = None  # the residual with its true derivatives, if `residual` helps Newton by others
     rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
     misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
+    continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
 
     @property
     def n_summed(self) -> int:
@@ -97,7 +98,7 @@ class Carry(NamedTuple):
 
     state: Any
     compensation: Any
-    history: Any  # (HISTORY, unknowns), the newest first
+    history: Any  # (HISTORY, unknowns), the newest first; see `StepEmitter.extrapolate` for steps that are continued
     known: Any  # how many rows of the history are filled
     contraction: Any  # the last measured constant of Newton's quadratic convergence
     step: Any  # how many steps were taken

@@ -45,6 +45,7 @@ class StepLoop(abc.ABC):
     pointers: tuple[str, ...] = POINTERS
     linkage = "void"
     contract = False  # whether LLVM chooses the products that become part of an addition
+    lag = 0  # the newest row of the history is no value that is extrapolated, but what such values are added to
 
     def __init__(
         self, arithmetic: Arithmetic, compensated: bool, blocks: int, unknowns: int, smooth: bool = True
@@ -164,12 +165,12 @@ class StepLoop(abc.ABC):
         w.put(f"store {kind} {arithmetic.constant(0.0)}, ptr {self.update}")
         w.put(f"store {kind} {arithmetic.constant(0.0)}, ptr {self.moved}")
         self.known = self._counter(0)
-        w.put(f"br i1 {w.new(f'icmp sge i64 {self.known}, 2')}, label %extrapolate, label %guess")
+        w.put(f"br i1 {w.new(f'icmp sge i64 {self.known}, {2 - self.lag}')}, label %extrapolate, label %guess")
         w.label("guess")
         self.guess()
         w.put("br label %newton0")
         w.label("extrapolate")
-        row = w.new(f"mul i64 {self.known}, {HISTORY}")
+        row = w.new(f"mul i64 {w.new(f'sub i64 {self.known}, {self.lag}')}, {HISTORY}")
         self.extrapolate([w.load("%table", w.new(f"add i64 {row}, {k}")) for k in range(HISTORY)])
         w.put("br label %newton0")
 
@@ -278,7 +279,7 @@ class StepLoop(abc.ABC):
         yes, no = (self.arithmetic.truth_constant(value) for value in (True, False))
         moved = w.new(f"load {self.arithmetic.number}, ptr {self.moved}")
         far = w.any(w.logic("xor", w.compare("ole", moved, self.arithmetic.constant(NEAR)), yes))
-        guessed = w.new(f"icmp slt i64 {self.known}, 2")
+        guessed = w.new(f"icmp slt i64 {self.known}, {2 - self.lag}")
         w.put(f"store {truth} {no}, ptr {self.wrong}")
         w.put(f"br i1 {w.new(f'or i1 {far}, {guessed}')}, label %doubt, label %judged")
         w.label("doubt")

@@ -24,7 +24,7 @@ class StepEmitter(StepLoop):
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool) -> None:
         super().__init__(arithmetic, compensated, len(step.reduced.blocks), len(step.unknowns), step.functions.smooth)
-        self.step = step
+        self.step, self.lag = step, int(len(step.continued) > 0)
         self.program, self.levels = step.program, step.levels
         self.fixed: dict[int, str] = {}  # operation -> name, where it is computed once (run, step, after its block)
         self._plan()
@@ -35,7 +35,8 @@ class StepEmitter(StepLoop):
         step, needed, levels = self.step, self.program.needed, self.levels
         blocks = step.reduced.blocks
         self._count_uses()
-        stable: set[int] = set(needed([*step.finish.tolist(), *step.reduced.growth]))
+        beside = step.values[step.remembered[len(step.unknowns) :]].tolist()
+        stable: set[int] = set(needed([*step.finish.tolist(), *step.reduced.growth, *beside]))
         self.loop: list[list[int]] = []
         for b, block in enumerate(blocks):
             nodes = needed([*block.update, *block.growth])
@@ -44,6 +45,8 @@ class StepEmitter(StepLoop):
         guess = needed(step.guess.tolist())
         stable |= {k for k in guess if levels[k] <= ONCE_A_RUN}
         self.guess_only = [k for k in guess if levels[k] == ONCE_A_STEP and k not in stable]
+        self.continuation = needed(step.continued.tolist())
+        stable |= {k for k in self.continuation if levels[k] <= ONCE_A_RUN}
         doubt = [] if step.misled is None else needed([step.misled])
         stable |= {k for k in doubt if levels[k] <= ONCE_A_RUN}
         self.doubt_only = [k for k in doubt if k not in stable]
@@ -57,6 +60,8 @@ class StepEmitter(StepLoop):
         results = [*step.finish.tolist(), *step.guess.tolist(), *step.reduced.growth]
         results += [node for block in blocks for node in (*block.update, *block.growth)]
         results += [] if step.misled is None else [step.misled]
+        results += step.values[step.remembered[len(step.unknowns) :]].tolist()
+        results += step.continued.tolist()
         used = [a for node in self.program.needed(results) for a in self.program.args[node]]
         self.uses = collections.Counter(used + results)
 
@@ -103,6 +108,7 @@ class StepEmitter(StepLoop):
             self.fixed[node] = w.load("%parameters", k)
         self._compute(self.stable.get(ONCE_A_RUN, []), self.fixed)
         self.x = {j: w.new(f"alloca {self.arithmetic.number}") for j in step.unknowns}
+        self.foreseen = {j: w.new(f"alloca {self.arithmetic.number}") for j in step.unknowns if self.lag}
 
     def begin_step(self, t: str) -> None:
         w, step = self.w, self.step
@@ -114,17 +120,37 @@ class StepEmitter(StepLoop):
     def guess(self) -> None:
         names = dict(self.fixed)
         self._compute(self.guess_only, names)
+        kind = self.arithmetic.number
         for j, node in zip(self.step.unknowns, self.step.guess.tolist(), strict=True):
-            self.w.put(f"store {self.arithmetic.number} {self._value(node, names)}, ptr {self.x[j]}")
+            self.w.put(f"store {kind} {self._value(node, names)}, ptr {self.x[j]}")
+            if self.lag:
+                self.w.put(f"store {kind} {self.arithmetic.constant(0.0)}, ptr {self.foreseen[j]}")
 
     def extrapolate(self, weights: list[str]) -> None:
-        w, unknowns = self.w, self.step.unknowns
-        for position, j in enumerate(unknowns):
-            past = [w.load("%history", k * len(unknowns) + position) for k in range(HISTORY)]
-            total = w.binary("mul", weights[0], past[0])
-            for k in range(1, HISTORY):
+        """The history as a polynomial in the number of the step. Where the step is continued by N, the newest row holds
+        x_{n-1} and the others by how much N missed, e_k = x_k - N x_{k-1}; they change slowly, so that x_n begins from
+        N x_{n-1} + (e_{n-1}, e_{n-2}, ... extrapolated)."""
+        w, kind, width = self.w, self.arithmetic.number, len(self.step.remembered)
+        continued = self._continued() if self.lag else {}
+        for position, j in enumerate(self.step.unknowns):
+            first = self.lag * width + position
+            past = [w.load("%history", first + k * width) for k in range(HISTORY - self.lag)]
+            if self.lag:
+                w.put(f"store {kind} {continued[j]}, ptr {self.foreseen[j]}")
+                total = w.product_sum(weights[0], past[0], continued[j])
+            else:
+                total = w.binary("mul", weights[0], past[0])
+            for k in range(1, len(past)):
                 total = w.product_sum(weights[k], past[k], total)
-            w.put(f"store {self.arithmetic.number} {total}, ptr {self.x[j]}")
+            w.put(f"store {kind} {total}, ptr {self.x[j]}")
+
+    def _continued(self) -> dict[int, str]:
+        """N x_{n-1}, of the unknowns that Newton finds."""
+        step, names = self.step, dict(self.fixed)
+        for position, j in enumerate(step.remembered):
+            names[int(step.inputs.x[j])] = self.w.load("%history", position)
+        self._compute(self.continuation, names)
+        return {j: self._value(node, names) for j, node in zip(step.unknowns, step.continued.tolist(), strict=True)}
 
     def iterate(self, block: int, active: str) -> tuple[str, str]:
         w, arithmetic, equations = self.w, self.arithmetic, self.step.reduced.blocks[block]
@@ -185,12 +211,19 @@ class StepEmitter(StepLoop):
         """Nothing: the state is stored where it is accepted."""
 
     def remember(self) -> None:
-        w, unknowns, kind = self.w, self.step.unknowns, self.arithmetic.number
-        for position, j in enumerate(unknowns):
-            for k in range(HISTORY - 1, 0, -1):
-                newer = w.load("%history", (k - 1) * len(unknowns) + position)
-                w.store(newer, "%history", k * len(unknowns) + position)
-            w.store(w.new(f"load {kind}, ptr {self.x[j]}"), "%history", position)
+        w, step, kind = self.w, self.step, self.arithmetic.number
+        width = len(step.remembered)
+        for position, j in enumerate(step.unknowns):
+            for k in range(HISTORY - 1, self.lag, -1):
+                newer = w.load("%history", (k - 1) * width + position)
+                w.store(newer, "%history", k * width + position)
+            solution = w.new(f"load {kind}, ptr {self.x[j]}")
+            if self.lag:
+                missed = w.binary("sub", solution, w.new(f"load {kind}, ptr {self.foreseen[j]}"))
+                w.store(missed, "%history", width + position)
+            w.store(solution, "%history", position)
+        for position, j in enumerate(step.remembered[len(step.unknowns) :], len(step.unknowns)):
+            w.store(self._value(int(step.values[j]), self.fixed), "%history", position)
 
     def save(self, row: str) -> None:
         w, n_state = self.w, self.step.functions.n_state

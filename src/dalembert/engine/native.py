@@ -222,12 +222,17 @@ class NativeRun:
         counted = {name: count for name, count in self._counts.items() if count}
         return {**self.step.statistics, "code": self._compiled.kind, "from_cache": self._compiled.from_cache, **counted}
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The unknowns that Newton finds, those that are remembered, and the blocks."""
+        return len(self.step.unknowns), len(self.step.remembered), len(self.step.reduced.blocks)
+
     def first_carry(self, state: np.ndarray) -> Carry:
-        """The carry before the first step; its history holds only the unknowns that Newton finds."""
+        """The carry before the first step; its history holds only what the next steps begin from."""
         return Carry(
             state=np.array(state, dtype=self._dtype),
             compensation=np.zeros(self.functions.n_summed, dtype=self._dtype),
-            history=np.zeros((HISTORY, len(self.step.unknowns)), dtype=self._dtype),
+            history=np.zeros((HISTORY, len(self.step.remembered)), dtype=self._dtype),
             known=np.array(0, dtype=np.int64),
             contraction=np.full(len(self.step.reduced.blocks), FIRST_CONTRACTION, dtype=self._dtype),
             step=np.array(0, dtype=np.int64),
@@ -288,7 +293,7 @@ class NativeRun:
 
     def scales(self, carry: Carry, t0: float, h: float, parameters) -> np.ndarray:
         """The scales of Newton's unknowns at the carry."""
-        last_solution = carry.history[0] if int(carry.known) else None
+        last_solution = carry.history[0][: len(self.step.unknowns)] if int(carry.known) else None
         t = t0 + float(carry.step) * h
         if isinstance(self._scaling, CompiledScaling):
             return self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
@@ -298,9 +303,8 @@ class NativeRun:
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         functions, dtype = self.functions, self._dtype
-        size = (len(self.step.unknowns), len(self.step.reduced.blocks))
         room = room_for(
-            (size,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, np.dtype(dtype).itemsize
+            (self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, np.dtype(dtype).itemsize
         )
         numbers, held = np.zeros(room.numbers, dtype), room.sections
         numbers[held["time"]] = t0, h

@@ -95,7 +95,7 @@ class PhasedRun:
 
     def _room(self) -> Room:
         """Where everything lies, for the compiled steps as they are now: new pivots may leave other unknowns."""
-        sizes = tuple((len(stage.step.unknowns), len(stage.step.reduced.blocks)) for stage in self.stages)
+        sizes = tuple(stage.sizes for stage in self.stages)
         functions = self.functions
         return room_for(sizes, self._kinds, functions.n_state, functions.n_summed, functions.n_parameters)
 

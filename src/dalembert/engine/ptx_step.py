@@ -63,7 +63,7 @@ class PtxEmitter(StepEmitter):
         return {
             "state": functions.n_state,
             "compensation": functions.n_summed,
-            "history": HISTORY * unknowns,
+            "history": HISTORY * len(self.step.remembered),
             "contraction": len(self.step.reduced.blocks),
             "parameters": functions.n_parameters,
             "weights": unknowns + 1,

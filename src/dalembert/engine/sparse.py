@@ -50,6 +50,7 @@ class SparseRun:
         self.functions, self._compensated = functions, compensated
         self._residual, self._values = Function(functions.residual), RowFunction(functions.residual)
         self._guess, self._finish = RowFunction(functions.guess), RowFunction(functions.checked_finish)
+        self._continued = None if functions.continued is None else RowFunction(functions.continued)
         self._rescue = Rescue(functions)
         self._weights = extrapolation_weights()
         self._groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
@@ -99,7 +100,11 @@ class SparseRun:
         rows = tuple(part[None] for part in arguments)
         known = int(carry.known)
         x, count = None, 0
-        if known >= 2:
+        foreseen = None if self._continued is None or not known else self._continued(carry.history[:1], *rows)[0]
+        if foreseen is not None:  # see `StepEmitter.extrapolate`
+            begin = foreseen + self._weights[known - 1][:-1] @ carry.history[1:]
+            x, count = self._newton(begin, arguments, rows)
+        elif known >= 2:
             x, count = self._newton(self._weights[known] @ carry.history, arguments, rows)
         if x is None:
             x, more = self._newton(self._guess(*rows)[0], arguments, rows)
@@ -116,7 +121,11 @@ class SparseRun:
             fresh = self.first_carry(found[0])
             return fresh._replace(compensation=found[1], step=np.array(int(carry.step) + 1)), count
         state, compensation = self._rescue.added(state, carry.compensation, end, self._compensated)
-        history = np.concatenate([x[None], carry.history[:-1]])
+        if self._continued is None:
+            history = np.concatenate([x[None], carry.history[:-1]])
+        else:
+            missed = np.zeros_like(x) if foreseen is None else x - foreseen
+            history = np.concatenate([x[None], missed[None], carry.history[1:-1]])
         known = 1 if count > ROUGH_ITERATIONS * 4 else min(known + 1, HISTORY)
         return Carry(state, compensation, history, np.array(known), carry.contraction, carry.step + 1), count
 

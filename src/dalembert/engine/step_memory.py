@@ -44,19 +44,19 @@ class Room:
 
 @functools.lru_cache(maxsize=256)
 def room_for(
-    sizes: tuple[tuple[int, int], ...],
+    sizes: tuple[tuple[int, int, int], ...],
     kinds: tuple[int, ...],
     n_state: int,
     n_summed: int,
     n_parameters: int,
     item: int = 8,
 ) -> Room:
-    """`sizes` has the unknowns and the blocks of every compiled step, `kinds` which of them a phase is; `item` is the
-    length of a number in bytes."""
+    """`sizes` has the unknowns, the remembered ones and the blocks of every compiled step, `kinds` which of them a
+    phase is; `item` is the length of a number in bytes."""
     count = len(kinds)
-    histories = np.cumsum([0, *(HISTORY * sizes[kind][0] for kind in kinds)]).tolist()
-    contractions = np.cumsum([0, *(sizes[kind][1] for kind in kinds)]).tolist()
-    scales = np.cumsum([0, *(unknowns + 1 for unknowns, _ in sizes)]).tolist()
+    histories = np.cumsum([0, *(HISTORY * sizes[kind][1] for kind in kinds)]).tolist()
+    contractions = np.cumsum([0, *(sizes[kind][2] for kind in kinds)]).tolist()
+    scales = np.cumsum([0, *(unknowns + 1 for unknowns, *_ in sizes)]).tolist()
     lengths = {
         "time": 2 * count, "state": n_state, "compensation": n_summed, "backup": n_state + n_summed,
         "history": histories[-1], "contraction": contractions[-1], "parameters": n_parameters, "weights": scales[-1],

@@ -43,6 +43,14 @@ class StepProgram:
     finish: np.ndarray  # increments and new values of the state
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
     misled: int | None  # whether Newton found a solution that is not the one meant
+    continued: np.ndarray  # what those of the next step will be about, by all unknowns of this one; or nothing
+
+    @functools.cached_property
+    def remembered(self) -> list[int]:
+        """The unknowns that are kept for the next step: those that Newton finds, and what `continued` needs beside."""
+        of_node = {int(node): j for j, node in enumerate(self.inputs.x.tolist())}
+        needed = [of_node[k] for k in self.program.needed(self.continued.tolist()) if k in of_node]
+        return self.unknowns + sorted(set(needed) - set(self.unknowns))
 
     @functools.cached_property
     def levels(self) -> Levels:
@@ -95,6 +103,7 @@ def build_step_program(
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
     misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)
+    continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
     start = Values(program, by_name(plain)).array(guess)
     samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
@@ -111,6 +120,7 @@ def build_step_program(
         finish=reduced.rewrite(finish),
         values=reduced.rewrite(inputs.x),
         misled=int(reduced.rewrite(misled)[0]) if misled is not None and unknowns else None,
+        continued=continued[unknowns] if functions.continued else np.zeros(0, np.int64),
     )
 
 

@@ -121,6 +121,11 @@ class Method(eqx.Module):
         end = self.finish(x, step)
         return hermite(theta, step.h, step.start.q, step.start.v, end.dq, end.v)
 
+    def continued(self, x: Any, step: Step) -> Any:
+        """The unknowns of the step after this one, if the motion went on along the polynomials of this one: where
+        Newton begins. Linear in x; a method without polynomials of its own repeats itself."""
+        return x
+
     def inner_multipliers(self, x: Any, step: Step) -> tuple[np.ndarray, Any]:
         """Nodes inside (0, 1), (i,), and the multipliers lam of the step there, (i, m); none by default."""
         return np.zeros(0), jnp.zeros((0, *step.start.lam.shape))

@@ -36,7 +36,7 @@ import numpy as np
 from ..arguments import flag, shown
 from ..errors import InputError
 from .base import Claims, Method, Step
-from .polynomials import lagrange_basis
+from .polynomials import continuation, lagrange_basis
 from .tableau import MOST_NODES, RULES, basis_slopes, basis_values, exact_nodes, quadrature
 
 if TYPE_CHECKING:
@@ -325,6 +325,23 @@ class Galerkin(Method):
         basis = lagrange_basis(quadrature("lobatto", self.degree + 1).nodes, theta)
         slopes = basis @ basis_slopes(control, control)
         return step.start.q + basis[1:] @ x.step.d, slopes[1:] @ x.step.d / step.h
+
+    def continued(self, x: Any, step: Step) -> Any:
+        if isinstance(x, RawUnknowns):  # the next step was solved along
+            return x._replace(step=x.ahead, ahead=self._continued_step(x.ahead, x.ahead.Lam))
+        h, co = step.h, self.coefficients
+        if not isinstance(x, ProjectedUnknowns):
+            return x._replace(step=self._continued_step(x.step, x.step.Lam))
+        # h^2 lam at the inner nodes and at the end
+        multipliers = jnp.concatenate([x.step.Lam, h * x.nu[None] / co.last_weight])
+        later = continuation(np.append(co.inner_nodes, 1.0)) @ multipliers
+        moved = self._continued_step(x.step, later[:-1])._replace(mu=co.first_weight * multipliers[-1])
+        return x._replace(step=moved, nu=co.last_weight * later[-1] / h)
+
+    def _continued_step(self, x: HalfUnknowns, later_multipliers) -> HalfUnknowns:
+        co, control = self.coefficients, quadrature("lobatto", self.degree + 1).nodes
+        d = continuation(control)[1:, 1:] @ x.d - x.d[-1]
+        return x._replace(d=d, P=continuation(co.c) @ x.P, Lam=later_multipliers)
 
     def inner_multipliers(self, x: Any, step: Step):
         return self.coefficients.inner_nodes, x.step.Lam / step.h**2

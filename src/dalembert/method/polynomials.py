@@ -28,6 +28,19 @@ def lagrange_basis(nodes: np.ndarray, x):
     return jnp.stack(values)
 
 
+def continuation(nodes: np.ndarray, offset: float = 1.0) -> np.ndarray:
+    """The matrix that takes the values of a polynomial at the nodes to those at nodes + offset; numbers throughout. Of
+    nodes that coincide nothing follows: their values are repeated."""
+    differences = nodes[:, None] - nodes[None, :]
+    np.fill_diagonal(differences, 1.0)
+    if not np.all(differences):
+        return np.eye(len(nodes))
+    factors = (nodes[:, None, None] + offset - nodes) / differences  # (to, l_k, j)
+    diagonal = np.arange(len(nodes))
+    factors[:, diagonal, diagonal] = 1.0
+    return np.prod(factors, axis=2)
+
+
 def hermite(x, h, q0, v0, dq, v1):
     """The cubic through q0 and q0 + dq with the slopes v0 and v1 at x = 0 and 1, and its derivative by time::
 

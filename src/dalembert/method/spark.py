@@ -32,7 +32,7 @@ import numpy as np
 
 from ..errors import InputError
 from .base import Claims, Method, Step
-from .polynomials import lagrange_basis
+from .polynomials import continuation, lagrange_basis
 from .spark_tableau import SparkTableau, euler_tableau, gauss_tableau, lobatto_tableau
 from .tableau import basis_integrals, exact_nodes, quadrature
 
@@ -150,6 +150,11 @@ class Spark(Method):
             return super().dense(x, step, theta)
         weights = lagrange_basis(quadrature("lobatto", len(c) + 1).nodes, theta) @ integrals
         return step.start.q + step.h * (weights @ x.V), lagrange_basis(c, theta) @ x.V
+
+    def continued(self, x: SparkUnknowns, step: Step) -> SparkUnknowns:
+        stages, nodes = continuation(self.tableau.c.array), self.tableau.holonomic.nodes.array
+        later = continuation(nodes) @ x.Lam if len(nodes) else x.Lam
+        return x._replace(V=stages @ x.V, P=stages @ x.P, Psi=stages @ x.Psi, Lam=later)
 
     def _positions(self, x: SparkUnknowns, step: Step):
         h, q0, tab = step.h, step.start.q, self.tableau

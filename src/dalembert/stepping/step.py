@@ -103,6 +103,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         exact=_exact(method, step_at, unravel_x),
         rescue=_rescue(family, method, layout, rows),
         misled=_misled(layout, step_at),
+        continued=_continued(method, step_at, unravel_x),
     )
 
 
@@ -159,6 +160,13 @@ def _exact(method: Method, step_at, unravel_x):
     if exact is method:
         return None
     return lambda x, *a: flat(exact.residual(unravel_x(x), step_at(*a)))
+
+
+def _continued(method: Method, step_at, unravel_x):
+    """The unknowns of the next step as far as this one tells, where that is more than to repeat them."""
+    if type(method).continued is Method.continued:
+        return None
+    return lambda x, *a: flat(method.continued(unravel_x(x), step_at(*a)))
 
 
 def _rescue(family: Family, method: Method, layout: Layout, rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import dalembert as da
+from dalembert.engine.contract import StepFunctions
 from dalembert.engine.native import NativeRun
 from dalembert.problem import prepared
 from dalembert.stepping.consistent import prepare_start
@@ -12,12 +13,17 @@ from dalembert.stepping.family import flat_parameters
 from dalembert.stepping.step import assemble
 
 
-def runner_and_start(name: str, method, h: float) -> tuple[NativeRun, np.ndarray, np.ndarray]:
-    """The native runner of a method on a system, and the state and the parameters that it starts from."""
+def functions_and_start(name: str, method) -> tuple[StepFunctions, np.ndarray, np.ndarray]:
+    """The step functions of a method on a system, and the state and the parameters that it starts from."""
     system = da.gallery.system_named(name)()
     given = system.start()
     system = prepared(system)
     start = prepare_start(system, given.q0, given.v0, None, 0.0, project=False, redundant="refuse")
     functions = assemble(system, method, start.layout, start.rows)
-    state, parameters = np.concatenate([np.ravel(part) for part in start.state]), np.asarray(flat_parameters(system))
+    return functions, np.concatenate([np.ravel(part) for part in start.state]), np.asarray(flat_parameters(system))
+
+
+def runner_and_start(name: str, method, h: float) -> tuple[NativeRun, np.ndarray, np.ndarray]:
+    """The native runner of a method on a system, and the state and the parameters that it starts from."""
+    functions, state, parameters = functions_and_start(name, method)
     return NativeRun(functions, state, 0.0, h, parameters, True), state, parameters
