@@ -318,7 +318,7 @@ class NativeRun:
         saved = np.empty((saves, functions.n_state), dtype=dtype)
         integers = np.zeros(4 + 2 * saves, np.int64)  # counters, iterations, worst
         integers[:4] = int(carry.known), int(carry.step), 0, OK
-        pointers = room.pointers(numbers, integers, self.table)[0].tolist()
+        pointers = room.pointers_of_one(numbers, integers, self.table)
         pointers[_SAVED] = pointer_to(saved)
         pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
         self._compiled.function(*pointers, steps, save_every)

@@ -53,6 +53,7 @@ class PhasedRun:
         phases = functions.phases or (Phase(functions, 1.0),)
         self._fractions = np.array([phase.fraction for phase in phases])
         self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
+        self._parts_at = pointer_to(self._offsets), pointer_to(self._fractions)
         distinct: dict[StepFunctions, NativeRun] = {}
         for phase in phases:
             if phase.functions not in distinct:
@@ -159,7 +160,7 @@ class PhasedRun:
         """Steps until one fails; Newton's scales suit the largest of them."""
         n_state, count, steps = self.functions.n_state, len(self._runners), len(grid.t)
         saves = steps // save_every + 2
-        saved, iterations, worst = np.empty((saves, n_state)), np.zeros(saves, np.int64), np.zeros(saves, np.int64)
+        saved, spent = np.empty((saves, n_state)), np.zeros((2, saves), np.int64)  # iterations, and the most of a step
         t = float(grid.t[0]) if steps else 0.0
         room = self._room()
         numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
@@ -171,25 +172,27 @@ class PhasedRun:
             numbers[held[name]] = values
         counters = integers[: 4 * count].reshape(count, 4)
         counters[:, 0] = carry.known
-        table = room.pointers(numbers, integers, self._runners[0].table)
+        begin, table = pointer_to(numbers), room.pointers(numbers, integers, self._runners[0].table)
         first, width = int(carry.step), n_state + self.functions.n_summed
         control = np.array([count, steps, save_every, first, 0, OK, n_state, width, 0], dtype=np.int64)
         addresses = [stage.address() for stage in self.stages]
         functions = np.array([addresses[kind] for kind in self._kinds], dtype=np.uint64)
-        block, backup = numbers[held["state"]], numbers[held["backup"]]  # state and compensation lie side by side
         with contextlib.ExitStack() as stack:
             more = np.array([stack.enter_context(stage.memory()) for stage in self.stages], dtype=np.int64)
             table = np.concatenate([table, more[list(self._kinds)]], axis=1) if more.size else table
-            drive = _driver(table.shape[1])
-            drive(
-                *(pointer_to(a) for a in (functions, table, self._offsets, self._fractions, grid.t, grid.h, grid.fresh,
-                                          block, backup, saved, iterations, worst, control))
+            functions_at, table_at, saved_at, spent_at, control_at, *grid_at = (
+                pointer_to(array) for array in (functions, table, saved, spent, control, *grid)
+            )
+            state_at, backup_at = (begin + 8 * held[name].start for name in ("state", "backup"))
+            _driver(table.shape[1])(
+                functions_at, table_at, *self._parts_at, *grid_at, state_at, backup_at, saved_at, spent_at,
+                spent_at + 8 * saves, control_at,
             )  # fmt: skip
         taken, made, status = int(control[_STEP]), int(control[_COUNT]), int(control[_STATUS])
         kept = {name: numbers[held[name]] for name in ("state", "compensation", "history", "contraction")}
         new = Carry(**kept, known=counters[:, 0], step=np.array(taken))
         residual = float(numbers[held["last"]][2 * int(control[_FAILED])])
-        return Chunk(new, saved[:made], iterations[:made], worst[:made], status, residual)
+        return Chunk(new, saved[:made], spent[0, :made], spent[1, :made], status, residual)
 
 
 @functools.cache

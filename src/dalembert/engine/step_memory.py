@@ -41,6 +41,15 @@ class Room:
         begins = np.array([pointer_to(numbers), pointer_to(integers), pointer_to(table)])
         return self.offsets + begins[self.source]
 
+    def pointers_of_one(self, numbers: np.ndarray, integers: np.ndarray, table: np.ndarray) -> list[int]:
+        """The same where there is only one phase, without arrays."""
+        begins = pointer_to(numbers), pointer_to(integers), pointer_to(table)
+        return [begins[source] + offset for source, offset in self._of_one]
+
+    @functools.cached_property
+    def _of_one(self) -> list[tuple[int, int]]:
+        return list(zip(self.source.tolist(), self.offsets[0].tolist(), strict=True))
+
 
 @functools.lru_cache(maxsize=256)
 def room_for(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _signal  # `signal` turns handlers into enumerations and back, which takes longer than a hundred steps
 import signal
 import threading
+
+_NUMBER = int(signal.SIGINT)
 
 
 class Interruption:
@@ -19,14 +22,14 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         own = threading.current_thread() is threading.main_thread()
-        if own and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
+        if own and _signal.getsignal(_NUMBER) is signal.default_int_handler:
+            _signal.signal(_NUMBER, self._handle)
             self._replaced = True
         return self
 
     def __exit__(self, *exception) -> None:
         if self._replaced:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal.signal(_NUMBER, signal.default_int_handler)
 
     def _handle(self, number, frame) -> None:
         if self.wanted:
