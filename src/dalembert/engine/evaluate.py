@@ -22,9 +22,12 @@ from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
 from .program import Program, Values
 from .trace import trace_with_entries, trace_with_jacobian
+from .written_out import REFUSED, written_out
 
 #: Arguments with more numbers than this are traced in arrays.
 IN_ARRAYS_FROM = 200
+#: Evaluations at one point after which a program is written out as a function of Python's, which takes as long.
+WRITTEN_OUT_AFTER = 20
 #: Matrices with so many rows are solved densely: a sparse factorisation begins with more overhead than that.
 DENSE_UP_TO = 60
 
@@ -69,14 +72,27 @@ class _Traced:
         rows = [i for i, row in enumerate(jacobian) for _ in row]
         columns = [j for row in jacobian for j in row]
         self._pattern = _Pattern(rows, columns, (len(outputs), math.prod(shapes[0])))
-        self._outputs = np.ravel(outputs).tolist()
-        self._entries = [node for row in jacobian for node in row.values()]
+        self._count = len(outputs)
+        self._nodes = np.ravel(outputs).tolist() + [node for row in jacobian for node in row.values()]
+        self._kinds = [_kind(k) for k in range(len(shapes))]
+        self._calls, self._written_out = 0, None
 
     def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
-        inputs = {(_kind(k), j): number for k, a in enumerate(arrays) for j, number in enumerate(a.ravel().tolist())}
-        values = Values(self._program, inputs)
-        value = np.array([values[node] for node in self._outputs], dtype=np.float64)
-        return value, self._pattern.matrix(np.array([values[node] for node in self._entries], dtype=np.float64))
+        numbers = np.array(self._numbers([a.ravel().tolist() for a in arrays]), dtype=np.float64)
+        return numbers[: self._count], self._pattern.matrix(numbers[self._count :])
+
+    def _numbers(self, arguments: list[list[float]]) -> list:
+        self._calls += 1
+        if self._calls > WRITTEN_OUT_AFTER:
+            self._written_out = self._written_out or written_out(self._program, self._nodes, self._kinds)
+            try:
+                with np.errstate(all="ignore"):
+                    return self._written_out(arguments)
+            except REFUSED:
+                pass
+        pairs = zip(self._kinds, arguments, strict=True)
+        values = Values(self._program, {(kind, j): number for kind, a in pairs for j, number in enumerate(a)})
+        return [values[node] for node in self._nodes]
 
 
 class _Pattern:
