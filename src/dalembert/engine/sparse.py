@@ -33,7 +33,9 @@ from .rows import RowFunction
 #: Newton stops when an update is this small, relative to its group of unknowns: the error left is its square.
 UPDATE_TOLERANCE = 1e-9
 #: The factorisation of an earlier iteration serves on as long as updates fall by this factor.
-GOOD_CONTRACTION = 0.02
+GOOD_CONTRACTION = 0.05
+#: Where that of the step before does not, so many steps factorise at once, before it is tried again.
+RENEWALS = 20
 #: With an old factorisation the error left is about the contraction times the update.
 ROUNDOFF = 1e-15
 #: Updates below this may be the roundoff of the equations (in a multiplier it is divided by h^2).
@@ -55,7 +57,7 @@ class SparseRun:
         self._weights = extrapolation_weights()
         self._groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
         self._counts = {"factorisations": 0, "rescued_steps": 0}
-        self._solve = None
+        self._solve, self._renewals = None, 0
         self._reach = np.zeros(len(functions.blocks))
         self._reason = ""
 
@@ -77,7 +79,7 @@ class SparseRun:
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         saved, iterations, worst, status, since, most = [], [], [], OK, 0, 0
-        self._solve = None  # a chunk depends on its carry only, so that a resumed run goes on bit for bit
+        self._solve, self._renewals = None, 0  # a chunk depends on its carry only, so that a resumed one goes on
         self._measure_reach(carry, t0, h, parameters)
         for _ in range(steps):
             new, count = self._step(carry, t0, h, np.asarray(parameters))
@@ -130,7 +132,9 @@ class SparseRun:
         return Carry(state, compensation, history, np.array(known), carry.contraction, carry.step + 1), count
 
     def _newton(self, x: np.ndarray, arguments: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
-        before, fresh = np.inf, False
+        before, fresh, helped, served = np.inf, False, False, self._renewals == 0
+        if not served:
+            self._solve, self._renewals = None, self._renewals - 1
         for count in range(1, MAX_ITERATIONS + 1):
             if self._solve is None:
                 value, jacobian = self._residual(x, *arguments)
@@ -154,11 +158,13 @@ class SparseRun:
             contraction = size / before if measured else 1.0
             if (fresh and size <= UPDATE_TOLERANCE) or size * contraction <= ROUNDOFF:
                 return x, count
-            # a new factorisation that does not help: what is left is the roundoff of the equations
-            if size <= 100 * ROUNDOFF or (fresh and size <= NOISE and contraction > 0.3):
+            # a factorisation that is new, or helped before, and does not help now: what is left is roundoff
+            if size <= 100 * ROUNDOFF or ((fresh or helped) and size <= NOISE and contraction > 0.3):
                 return x, count
+            helped = measured and contraction <= GOOD_CONTRACTION
             if contraction > GOOD_CONTRACTION and measured:
                 self._solve = None
+                self._renewals = RENEWALS if served else self._renewals
             before, fresh = size, False
         self._solve = None
         return None, MAX_ITERATIONS

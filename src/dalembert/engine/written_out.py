@@ -7,6 +7,7 @@ what Python refuses (a division by zero) is left to numpy: the function raises, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,6 @@ def written_out(program: Program, nodes: list[int], kinds: list[str]) -> Callabl
     lines.append(f"    return [{', '.join(names[node] for node in nodes)}]")
     known = {f"c{node}": program.value[node] for node in names if program.op[node] == CONST}
     known = {name: value if isinstance(value, bool | np.bool_) else float(value) for name, value in known.items()}
-    space = {f"numpy_{op}": function for op, function in NUMPY.items()} | known
+    space: dict[str, Any] = {f"numpy_{op}": function for op, function in NUMPY.items()} | known
     exec("\n".join(lines), space)
     return space["evaluate"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _signal  # `signal` turns handlers into enumerations and back, which takes longer than a hundred steps
+# `signal` itself turns handlers into enumerations and back, which takes as long as a hundred steps
+import _signal  # pyright: ignore[reportMissingImports]
 import signal
 import threading
 

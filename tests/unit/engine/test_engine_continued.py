@@ -58,7 +58,7 @@ def test_one_iteration_is_enough_where_the_motion_is_resolved(system, method, h,
 
 
 def test_the_engine_for_irregular_systems_begins_there_too():
-    functions, state, parameters = functions_and_start("pendulum", da.Galerkin(3))
+    functions, state, parameters = functions_and_start("mclachlan-perlmutter-particles", da.gauss_spark(3))
     counts = []
     for given in (functions, dataclasses.replace(functions, continued=None)):
         runner = SparseRun(given, True).begin("asked for")
