@@ -33,6 +33,8 @@ KINKED_TOLERANCE = 1e-14
 #: A solution within so much of the extrapolated one, in units of the unknowns' scales, is the one meant: another one
 #: lies farther away than the unknowns are large.
 NEAR = 0.01
+#: The same where the polynomial of the step before is continued, which begins closer, also to a solution not meant.
+NEAR_ON_A_POLYNOMIAL = 0.001
 POINTERS = (
     "time", "state", "compensation", "history", "contraction", "parameters", "weights", "table", "saved", "last",
     "counters", "iterations", "worst",
@@ -278,8 +280,9 @@ class StepLoop(abc.ABC):
         w, truth = self.w, self.arithmetic.truth
         yes, no = (self.arithmetic.truth_constant(value) for value in (True, False))
         moved = w.new(f"load {self.arithmetic.number}, ptr {self.moved}")
-        far = w.any(w.logic("xor", w.compare("ole", moved, self.arithmetic.constant(NEAR)), yes))
-        guessed = w.new(f"icmp slt i64 {self.known}, {2 - self.lag}")
+        near = self.arithmetic.constant(NEAR_ON_A_POLYNOMIAL if self.lag else NEAR)
+        far = w.any(w.logic("xor", w.compare("ole", moved, near), yes))
+        guessed = w.new(f"icmp slt i64 {self.known}, 2")
         w.put(f"store {truth} {no}, ptr {self.wrong}")
         w.put(f"br i1 {w.new(f'or i1 {far}, {guessed}')}, label %doubt, label %judged")
         w.label("doubt")
