@@ -76,3 +76,16 @@ def test_lanes_begin_where_a_single_run_does():
     many = da.simulate(system, da.Galerkin(3), q, v, t=(0.0, 1.0), h=0.01)
     one = da.simulate(system, da.Galerkin(3), start.q0, start.v0, t=(0.0, 1.0), h=0.01)
     np.testing.assert_allclose(many.q[2], one.q, atol=1e-13)
+
+
+def test_a_constant_that_cannot_be_measured_again_does_not_ask_for_iterations_for_ever():
+    """The first steps have no history: Newton moves far, and the constant of its convergence is large. Later ones begin
+    so close that nothing can be measured."""
+    reach = np.arange(1.0, 11.0)[:, None]
+    q0, v0 = reach * np.array([np.sin(0.5), 0.0, -np.cos(0.5)]), reach * np.array([0.0, 0.1, 0.0])
+    run = da.simulate(
+        da.gallery.Chain(links=10), da.Galerkin(2), q0.ravel(), v0.ravel(), t=(0.0, 2.0), h=0.002, save_every=1000
+    )
+    blocks = len(run.stats["newton_unknowns"])
+    assert run.stats["newton_iterations"] <= 1.2 * blocks * 1000
+    assert run.constraint.max() < 1e-14
