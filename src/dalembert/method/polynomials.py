@@ -28,14 +28,14 @@ def lagrange_basis(nodes: np.ndarray, x):
     return jnp.stack(values)
 
 
-def continuation(nodes: np.ndarray, offset: float = 1.0) -> np.ndarray:
-    """The matrix that takes the values of a polynomial at the nodes to those at nodes + offset; numbers throughout. Of
-    nodes that coincide nothing follows: their values are repeated."""
+def continuation(nodes: np.ndarray) -> np.ndarray:
+    """The matrix that takes the values of a polynomial at the nodes to those at nodes + 1, one step later; numbers
+    throughout. Of nodes that coincide nothing follows: their values are repeated."""
     differences = nodes[:, None] - nodes[None, :]
     np.fill_diagonal(differences, 1.0)
     if not np.all(differences):
         return np.eye(len(nodes))
-    factors = (nodes[:, None, None] + offset - nodes) / differences  # (to, l_k, j)
+    factors = (nodes[:, None, None] + 1.0 - nodes) / differences  # (to, l_k, j)
     diagonal = np.arange(len(nodes))
     factors[:, diagonal, diagonal] = 1.0
     return np.prod(factors, axis=2)

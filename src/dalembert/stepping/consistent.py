@@ -117,7 +117,8 @@ def prepare_start(
         return _traced_start(system, q, second, second_name, t0, project, layout)
     given = (np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity)
     numbers = (np.asarray(flat_parameters(system)).tobytes(), given[0].tobytes(), given[1].tobytes())
-    return _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
+    start = _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
+    return dataclasses.replace(start, state=State(*(np.array(part) for part in start.state)))  # the caller's own
 
 
 def _check_freedom(system: AbstractSystem, layout: Layout) -> None:
