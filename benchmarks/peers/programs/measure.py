@@ -42,8 +42,6 @@ class Solver:
     #: what a user would have to write for this problem
     written_by_user: tuple[Callable, ...] = ()
     note = ""
-    #: False for a program of its own, whose processor time is not that of this process
-    in_process = True
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -83,14 +81,15 @@ def report(**content) -> None:
     print(json.dumps(content), flush=True)
 
 
-def _timed(run, in_process: bool) -> tuple[float, np.ndarray]:
-    """Wall time, or the processor time where that is less: then other programs held the cores in between."""
-    begun, used = time.perf_counter(), time.process_time()
+def _timed(run) -> tuple[float, np.ndarray]:
+    """Wall time. (Processor time leaves out what other programs take, but in a virtual machine it runs unevenly: single
+    runs seem to take a tenth of their time, and the best of many is then such a one.)"""
+    begun = time.perf_counter()
     found = run()
-    seconds, used = time.perf_counter() - begun, time.process_time() - used
+    seconds = time.perf_counter() - begun
     if isinstance(found, tuple):
         seconds, found = found
-    return min(seconds, used) if in_process else seconds, np.asarray(found, dtype=float)
+    return seconds, np.asarray(found, dtype=float)
 
 
 def _ladder(solver: Solver, method: str, wanted: np.ndarray, until: float) -> list[dict]:
@@ -103,9 +102,9 @@ def _ladder(solver: Solver, method: str, wanted: np.ndarray, until: float) -> li
         begun = time.perf_counter()
         try:
             run = solver.prepare(method, setting)
-            seconds, q = _timed(run, solver.in_process)
+            seconds, q = _timed(run)
             if not points and seconds < WARM_UP:  # the first call may compile inside
-                seconds, q = _timed(run, solver.in_process)
+                seconds, q = _timed(run)
         except NotApplicable:
             raise
         except Exception as error:
@@ -117,7 +116,7 @@ def _ladder(solver: Solver, method: str, wanted: np.ndarray, until: float) -> li
         while count < REPEATS or (spent < ENOUGH_SECONDS and count < MOST_REPEATS):
             if seconds > LONG_RUN or time.perf_counter() + seconds > until:
                 break
-            again, q = _timed(run, solver.in_process)
+            again, q = _timed(run)
             seconds, spent, count = min(seconds, again), spent + again, count + 1
         error = float(np.max(np.abs(q - wanted))) if np.all(np.isfinite(q)) else float("inf")
         point = {"method": method, "setting": setting, "seconds": seconds, "error": min(error, 1e300)}

@@ -17,8 +17,6 @@ FIRST = {"pendulum": 20_000, "chain-2": 4000, "chain-10": 250, "chain-100": 250,
 
 
 class CProgram(Solver):
-    in_process = False
-
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.settings = {"RATTLE": [FIRST[problem.name] * 2**k for k in range(14)]}
