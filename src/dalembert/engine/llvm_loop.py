@@ -16,6 +16,7 @@ from __future__ import annotations
 import abc
 
 from .contract import (
+    FIRST_CONTRACTION,
     HISTORY,
     MAX_ITERATIONS,
     NOT_CONVERGED,
@@ -27,7 +28,7 @@ from .contract import (
 from .llvm_arithmetic import Arithmetic, Writer
 
 #: kappa follows a larger measurement at once and a smaller one slowly
-KAPPA_MEMORY, KAPPA_FORGOTTEN = 0.998, 0.9
+KAPPA_MEMORY, KAPPA_RETURN = 0.998, 0.9
 #: Where a residual has kinks, Newton stops when the update itself is this small.
 KINKED_TOLERANCE = 1e-14
 #: A solution within so much of the extrapolated one, in units of the unknowns' scales, is the one meant: another one
@@ -204,8 +205,10 @@ class StepLoop(abc.ABC):
         smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
         measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
         second = w.compare("ogt", before, constant(0.0))
-        # one that asks for a second update where the first was too small to measure anything is forgotten sooner
-        forgotten = w.binary("mul", constant(KAPPA_FORGOTTEN), kappa)
+        # one that asks for a second update where the first was too small to measure it returns to where it began
+        first = constant(FIRST_CONTRACTION)
+        returning = w.larger(w.binary("mul", constant(KAPPA_RETURN), kappa), first)
+        forgotten = w.choose(w.compare("ogt", kappa, first), returning, kappa)
         kappa = w.choose(w.logic("and", second, active), w.choose(measurable, measured, forgotten), kappa)
         w.store(kappa, "%contraction", b)
         left = w.binary("mul", w.binary("mul", d, d), kappa)
