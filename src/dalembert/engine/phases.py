@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import ctypes
-import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -58,10 +57,7 @@ class PhasedRun:
         distinct: dict[StepFunctions, NativeRun] = {}
         for phase in phases:
             if phase.functions not in distinct:
-                own = phase.functions
-                if len(phases) > 1:  # the solution before is that of the whole step before, not of the phase before
-                    own = dataclasses.replace(own, continued=None)
-                first = (own, state, t0, phase.fraction * h, parameters, compensated)
+                first = (phase.functions, state, t0, phase.fraction * h, parameters, compensated)
                 distinct[phase.functions] = NativeRun(*first, soon=soon)
         self._runners = [distinct[phase.functions] for phase in phases]
         self.stages = list(distinct.values())  # the compiled steps, each once

@@ -89,12 +89,3 @@ def test_a_constant_that_cannot_be_measured_again_does_not_ask_for_iterations_fo
     blocks = len(run.stats["newton_unknowns"])
     assert run.stats["newton_iterations"] <= 1.2 * blocks * 1000
     assert run.constraint.max() < 1e-14
-
-
-def test_phases_of_a_composition_are_not_continued():
-    """The solution before is that of the whole step before, which a phase does not follow."""
-    system = da.gallery.system_named("pendulum")()
-    start = system.start()
-    method = da.Composition(da.gauss_spark(2), "triple-jump")
-    run = da.simulate(system, method, start.q0, start.v0, t=(0.0, 1.0), h=0.005, save_every=200)
-    assert run.stats["newton_iterations"] <= 1.6 * 3 * 200
