@@ -83,7 +83,7 @@ def report(**content) -> None:
 
 def _timed(run) -> tuple[float, np.ndarray]:
     """Wall time. (Processor time leaves out what other programs take, but in a virtual machine it runs unevenly: single
-    runs seem to take a tenth of their time, and the best of many is then such a one.)"""
+    runs seem to take a sixth of their time, and the best of many is then such a one.)"""
     begun = time.perf_counter()
     found = run()
     seconds = time.perf_counter() - begun

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import platform
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
 from .sparse import SparseRun
 from .xla import XlaRun
+
+Runner = TypeVar("Runner", NativeRun, PhasedRun)
 
 
 def choose_engine(
@@ -52,10 +56,8 @@ def choose_engine(
         if fresh and not _same(start.value, began):
             runner, _ = make.__wrapped__(functions, *settings, start, soon)
         if isinstance(runner, TooLarge):
-            raise runner
+            return _sparse(functions, compensated).begin(str(runner))
         return runner.begin()
-    except TooLarge as reason:
-        return _sparse(functions, compensated).begin(str(reason))
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
             cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
@@ -80,22 +82,22 @@ def _native(
     functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed, soon: Unkeyed
 ) -> tuple[NativeRun | TooLarge, tuple]:
     """A runner, or why there is none, which takes as long to find out; and the start at which pivots were chosen."""
-    state, t0, h, parameters = start.value
-    try:
-        return NativeRun(functions, state, t0, h, parameters, compensated, extended, soon.value), start.value
-    except TooLarge as reason:
-        return reason, start.value
+    return _made(NativeRun, functions, *start.value, compensated, extended, soon.value), start.value
 
 
 @functools.lru_cache(maxsize=64)
 def _phased(
     functions: StepFunctions, compensated: bool, start: Unkeyed, soon: Unkeyed
 ) -> tuple[PhasedRun | TooLarge, tuple]:
-    state, t0, h, parameters = start.value
+    return _made(PhasedRun, functions, *start.value, compensated, soon.value), start.value
+
+
+def _made(kind: Callable[..., Runner], *arguments) -> Runner | TooLarge:
+    """A runner, or why there is none; not the exception as it was raised, which holds the whole translation."""
     try:
-        return PhasedRun(functions, state, t0, h, parameters, compensated, soon.value), start.value
+        return kind(*arguments)
     except TooLarge as reason:
-        return reason, start.value
+        return TooLarge(str(reason))
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import NOT_CONVERGED, OK, choose_engine
+from dalembert.engine import NOT_CONVERGED, OK, choice, choose_engine
+from dalembert.engine.native import TooLarge
 from dalembert.engine.sparse import SparseRun
 from dalembert.gallery.springs_and_bars import Lattice
 from dalembert.problem import prepared
@@ -54,3 +55,24 @@ def test_large_irregular_systems_take_it():
     assert "do not fall into loops" in run.stats["engine_reason"]
     assert np.max(np.abs(run.energy - run.energy[0])) < 1e-12 * run.energy[0]
     assert np.max(run.constraint) < 1e-14
+
+
+def test_that_a_step_cannot_be_compiled_is_found_out_once(monkeypatch):
+    """And what is kept of it is the reason, not the translation that failed."""
+    asked = []
+
+    def refused(*arguments):
+        asked.append(arguments)
+        raise TooLarge("its equations are many")
+
+    monkeypatch.setattr(choice, "NativeRun", refused)
+    choice._native.cache_clear()
+    system = da.gallery.system_named("pendulum")()
+    start = system.start()
+    for h in (0.01, 0.02):
+        run = da.simulate(system, da.Galerkin(2), start.q0, start.v0, t=(0.0, 0.1), h=h)
+        assert run.stats["engine"] == "sparse"
+        assert run.stats["engine_reason"] == "its equations are many"
+    assert len(asked) == 1
+    assert choice._made(refused).__traceback__ is None
+    choice._native.cache_clear()
