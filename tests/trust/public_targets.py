@@ -212,6 +212,7 @@ def _methods() -> list[Target]:
                {"gradient": "choice", "velocity_level": "flag", "dissipative": "flag"}),
         Target("SymplecticEuler", used(da.SymplecticEuler), lambda: {"extension": "true"},
                {"extension": "choice", "conjugate": "flag", "alpha": "number"}),
+        Target("Taylor", used(da.Taylor), lambda: {"degree": 4}, {"degree": "integer"}),
         Target("SparkTableau", used(lambda **parts: da.Spark(da.SparkTableau(**parts))), lambda: dict(table),
                {"A": "vector", "b": "vector", "c": "vector", "A_hat": "vector", "A_tilde": "vector", "b_hat": "vector",
                 "b_tilde": "vector", "omega": "vector", "holonomic": "vector"}),

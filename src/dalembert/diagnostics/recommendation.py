@@ -26,6 +26,7 @@ from ..method import (
     MoreauJean,
     Rattle,
     SymplecticEuler,
+    Taylor,
     gauss_spark,
     lobatto_iiia,
     lobatto_spark,
@@ -67,6 +68,8 @@ GENERAL = {
     "gauss-spark-3": gauss_spark(3),
     "gauss-spark-4": gauss_spark(4),
 }
+#: They keep the constraints and nothing else, and are the quickest where the motion is smooth.
+EXPLICIT = {"taylor-8": Taylor(8), "taylor-12": Taylor(12)}
 OVERDETERMINED = {"symplectic-euler": SymplecticEuler()}
 CONTACT = {
     "moreau-jean": MoreauJean(),
@@ -239,9 +242,9 @@ def _fitting(system: AbstractSystem, given: Mapping[str, Method] | None) -> dict
     if system.provides("gap"):
         known = CONTACT | OVERDETERMINED
     elif system.provides("nonholonomic"):
-        known = GENERAL
+        known = GENERAL | EXPLICIT
     else:
-        known = HOLONOMIC | GENERAL | OVERDETERMINED
+        known = HOLONOMIC | GENERAL | OVERDETERMINED | EXPLICIT
     fitting = {}
     for name, method in known.items():
         try:
@@ -250,7 +253,7 @@ def _fitting(system: AbstractSystem, given: Mapping[str, Method] | None) -> dict
             continue
         fitting[name] = method
     if HOLONOMIC.keys() & fitting.keys():  # the same accuracy with the structure of mechanics, and less work
-        fitting = {name: method for name, method in fitting.items() if name in HOLONOMIC}
+        fitting = {name: method for name, method in fitting.items() if name not in GENERAL}
     if not fitting:
         raise MethodDoesNotFit(
             f"no method is known to fit {type(system).__name__} ({', '.join(system.parts)}); name some as candidates."

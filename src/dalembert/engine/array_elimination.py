@@ -84,7 +84,7 @@ def reduce_arrays(
     jacobian = Matrix(n, *entries)
     check_structure(jacobian.rows, jacobian.columns, n, names)
     values = ArrayValues(program, samples)
-    scaling = Scaling.of_entries(_largest(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
+    scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
     first = substitute_linear(program, x, residual, jacobian, values, scaling.rows)
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
@@ -108,7 +108,8 @@ def reduce_arrays(
         system.nodes = solved(system.nodes)
         right_now = np.zeros(n, np.int64)
         right_now[equations] = solved(right_side)
-        update, multipliers = solve_block(program, system, right_now, values, scaling.rows)
+        factors = ArrayFactors(program, system, values, scaling.rows)
+        update, multipliers = factors.solve(right_now), factors.multipliers
         if linear:
             solved.replace(x[unknowns], program.neg(update[unknowns]))
             growth.append(multipliers)
@@ -129,7 +130,8 @@ def reduce_arrays(
     return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
 
 
-def _largest(values: np.ndarray) -> np.ndarray:
+def largest_sizes(values: np.ndarray) -> np.ndarray:
+    """The largest finite size of every row of samples; one where none is."""
     sizes = np.abs(values)
     finite = np.isfinite(sizes)
     return np.where(finite.any(axis=1), np.max(np.where(finite, sizes, 0.0), axis=1, initial=0.0), 1.0)
@@ -181,31 +183,38 @@ def _depths(source: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
     return depth
 
 
-def solve_block(
-    program: ArrayProgram, matrix: Matrix, right: np.ndarray, values: ArrayValues, row_scale: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Operations of the solution (a column over all unknowns), and the multipliers whose size is to be watched."""
-    rounds: list[tuple[Eliminated, np.ndarray]] = []
-    most = MOST_ROUNDS * (1 + matrix.size.bit_length())
-    multipliers = [np.zeros(0, np.int64)]
-    right = right.copy()
-    while len(matrix.rows):
-        chosen = _pivots(program, matrix, values, row_scale)
-        left = len(distinct(matrix.rows))
-        if len(rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
-            raise TooIrregular
-        matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
-        rounds.append((done, right[done.rows]))
-        changes = program.mul(done.factors, right[done.rows[done.pivot]])
-        changes = reduced(program, "add", changes, done.touched, matrix.size, program.zero)
-        right = program.sub(right, changes)
-        multipliers.append(done.factors[program.code[done.factors] != CONST])
-    solution = np.zeros(matrix.size, np.int64)
-    for done, own_right in reversed(rounds):
-        known = program.mul(done.beside.nodes, solution[done.beside.columns])
-        known = reduced(program, "add", known, done.beside.rows, len(done.rows), program.zero)
-        solution[done.columns] = program.mul(done.inverse, program.sub(own_right, known))
-    return solution, np.concatenate(multipliers)
+class ArrayFactors:
+    """A matrix of operations, eliminated; `multipliers` are those whose size is to be watched."""
+
+    def __init__(self, program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> None:
+        self._program, self._size = program, matrix.size
+        self._rounds: list[Eliminated] = []
+        most = MOST_ROUNDS * (1 + matrix.size.bit_length())
+        multipliers = [np.zeros(0, np.int64)]
+        while len(matrix.rows):
+            chosen = _pivots(program, matrix, values, row_scale)
+            left = len(distinct(matrix.rows))
+            if len(self._rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
+                raise TooIrregular
+            matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
+            self._rounds.append(done)
+            multipliers.append(done.factors[program.code[done.factors] != CONST])
+        self.multipliers = np.concatenate(multipliers)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Operations of the solution for a right side; both are columns over all rows and all unknowns."""
+        program, right, own = self._program, right.copy(), []
+        for done in self._rounds:
+            own.append(right[done.rows])
+            changes = program.mul(done.factors, right[done.rows[done.pivot]])
+            changes = reduced(program, "add", changes, done.touched, self._size, program.zero)
+            right = program.sub(right, changes)
+        solution = np.zeros(self._size, np.int64)
+        for done, own_right in zip(reversed(self._rounds), reversed(own), strict=True):
+            known = program.mul(done.beside.nodes, solution[done.beside.columns])
+            known = reduced(program, "add", known, done.beside.rows, len(done.rows), program.zero)
+            solution[done.columns] = program.mul(done.inverse, program.sub(own_right, known))
+        return solution
 
 
 def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> np.ndarray:

@@ -47,6 +47,7 @@ class ArrayProgram:
         self._known: dict = {}  # constants
         self._operations, self._pairs, self._pair_count = KeyTable(), KeyTable(), 0
         self.zero, self.one = 0, 1
+        self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.constants(np.array([0.0, 1.0]))
 
     def __len__(self) -> int:
@@ -405,7 +406,13 @@ class ArrayProgram:
 
     def layers(self, nodes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Operations in groups that can be computed together, one kind at a time, each after its arguments."""
-        keys = self.depth[nodes].astype(np.int64) * len(OPERATIONS) + self.code[nodes]
+        yield from self._groups(nodes, self.depth[nodes].astype(np.int64) * len(OPERATIONS) + self.code[nodes])
+
+    def batches(self, nodes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """The same in more groups, by what was made together: what is made from them is made together again."""
+        yield from self._groups(nodes, self.batch[nodes])
+
+    def _groups(self, nodes: np.ndarray, keys: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         order = np.argsort(keys, kind="stable")
         edges = np.flatnonzero(np.diff(keys[order])) + 1
         for group in np.split(nodes[order], edges):

@@ -12,6 +12,7 @@ from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
 from .contract import StepFunctions
 from .elimination import FIRST_BLOCK
+from .linear_systems import ArrayLinearSystems
 from .trace import trace, trace_with_entries
 
 #: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together
@@ -78,14 +79,17 @@ def build_array_step(
         program.inputs("parameter", functions.n_parameters),
     )
     guess = trace(program, functions.guess, *rest)
-    residual, entries = trace_with_entries(program, functions.residual, x, *rest)
-    finish = trace(program, functions.checked_finish, x, *rest)
     plain = {"t": np.array([t]), "h": np.array([h]), "state": state, "parameter": parameters, "x": np.zeros(len(x))}
     start = ArrayEvaluator(program, guess)(plain)[:, 0]
     samples = samples_around(functions, start, state, t, h, parameters, seed)
+    program.linear_systems = inside = ArrayLinearSystems(program, samples)
+    residual, entries = trace_with_entries(program, functions.residual, x, *rest)
+    finish = trace(program, functions.checked_finish, x, *rest)
     reduced = reduce_arrays(program, x, residual, entries, samples, functions.unknowns, functions.equations)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
-    return ArrayStep(functions, program, reduced, unknowns, guess[unknowns], reduced.rewrite(finish))
+    finish = reduced.rewrite(finish)
+    put_in = inside.put_in(reduced)
+    return ArrayStep(functions, program, reduced, unknowns, put_in(guess[unknowns]), put_in(finish))
 
 
 def samples_around(

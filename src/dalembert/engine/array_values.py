@@ -170,7 +170,7 @@ class Rewriting:
         program = self._program
         self._grow()
         new = self._new
-        for op, group in program.layers(reachable(program, np.ravel(roots), new < 0)):
+        for op, group in program.batches(reachable(program, np.ravel(roots), new < 0)):
             if op in ("const", "input"):
                 new[group] = group
                 continue

@@ -57,6 +57,7 @@ class StepFunctions:
     smooth: bool = True  # False: kinks in the residual, so that neither extrapolation nor quadratic convergence hold
     exact: Callable | None = None  # the residual with its true derivatives, if `residual` helps Newton by others
     rescue: Callable | None = None  # (t, h, state, parameters) -> x, or None: a solver of its own for hard steps
+    explicit: bool = False  # the unknowns only correct a known end: where they are not found, h is too large
     misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
     continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
 

@@ -26,7 +26,7 @@ import scipy.sparse as sparse
 from ..errors import ModelError
 from .block_triangular import block_triangular
 from .program import CONST, INPUT, LINEAR, Program, Values
-from .sparse_elimination import Pivoting, eliminate_columns, solve_block
+from .sparse_elimination import Factors, Pivoting, eliminate_columns
 
 #: levels of an operation: known at compile time, once a run, once a step, and from here on with the blocks
 AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, FIRST_BLOCK = 0, 1, 2, 3
@@ -151,21 +151,17 @@ def reduce_step(
         linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
         system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
         pivoting = Pivoting(values, scaling.rows[equations])
-        if linear:  # at once, if no pivot can come close to zero; else by Newton, which corrects its own roundoff
-            constant = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
-            constant = substitute(program, constant, solved)
-            update, multipliers, safe = solve_block(program, system, constant, unknowns, pivoting)
-            linear = safe or any_pivots
-        if not linear:
-            update, multipliers, _ = solve_block(
-                program, system, substitute(program, right_side, solved), unknowns, pivoting
-            )
+        factors = Factors(program, system, unknowns, pivoting)
+        linear = linear and (factors.safe or any_pivots)  # at once, if no pivot can come close to zero; else by Newton,
+        if linear:  # which corrects its own roundoff
+            right_side = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
+        update = factors.solve(substitute(program, right_side, solved))
         if linear:
             solved.update({int(x[j]): program.neg(update[j]) for j in unknowns})
-            growth += multipliers
+            growth += factors.multipliers
         else:
             block_of[unknowns] = len(blocks)
-            blocks.append(Block(unknowns, equations, [update[j] for j in unknowns], multipliers))
+            blocks.append(Block(unknowns, equations, [update[j] for j in unknowns], factors.multipliers))
     statistics = {
         "unknowns": n,
         "nonzeros": sum(len(row) for row in jacobian),

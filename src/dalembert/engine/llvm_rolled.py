@@ -7,6 +7,7 @@ last turn of a loop overlaps the one before, so that there is no rest; what a lo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,13 +18,16 @@ from .contract import HISTORY
 from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_loop import POINTERS, StepLoop, added
+from .llvm_memory import LARGEST_SHUFFLE, WorkingMemory
 from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered, runs_of
 
-#: numbers so many places apart are picked from whole vectors, others are read one by one
-LARGEST_SHUFFLE = 4
+#: loops that are compiled together
+LOOPS_A_FUNCTION = 24
+#: loops of one length that become one; LLVM takes very long for bodies of thousands of lines
+MOST_TOGETHER = 8
 
 
-class RolledEmitter(StepLoop):
+class RolledEmitter(WorkingMemory, StepLoop):
     """Writes the function `run` with two more pointers: the working memory and the table of places."""
 
     pointers = (*POINTERS, "work", "places")
@@ -59,9 +63,14 @@ class RolledEmitter(StepLoop):
             memory[place] = self.step.program.numbers[node]
         return memory
 
+    @functools.cached_property
+    def _table(self) -> np.ndarray:
+        """The table of places, once all are known."""
+        return np.concatenate([np.zeros(1, np.int32), *self.memory.tables])[1:].copy()
+
     def places(self) -> np.ndarray:
         """The table of places."""
-        return np.concatenate([np.zeros(1, np.int32), *self.memory.tables])[1:].copy()
+        return self._table
 
     # -- what is computed where ---------------------------------------------------------------------------------
 
@@ -144,7 +153,7 @@ class RolledEmitter(StepLoop):
             here = kinds == k
             if kind == "x":
                 place[inputs[here]] = self.x_place + position[indices[here]]
-            else:
+            elif kind in region:  # others only stood for solutions of linear systems
                 place[inputs[here]] = region[kind] + indices[here]
         return place
 
@@ -183,14 +192,34 @@ class RolledEmitter(StepLoop):
         w.label(f"{name}end")
 
     def _perform(self, loops: list[Loop]) -> None:
-        """Loops in order; neighbours of one level and length become one."""
-        together: list[Loop] = []
+        """Loops in order; neighbours of one level and length become one. Many are cut into functions: LLVM takes more
+        than twice as long for a function of twice the length."""
+        groups: list[list[Loop]] = []
         for loop in loops:
-            if together and (loop.level, loop.count) != (together[0].level, together[0].count):
-                self._perform_together(together)
-                together = []
-            together.append(loop)
-        self._perform_together(together)
+            last = groups[-1] if groups else []
+            if 0 < len(last) < MOST_TOGETHER and (loop.level, loop.count) == (last[0].level, last[0].count):
+                groups[-1].append(loop)
+            else:
+                groups.append([loop])
+        if len(groups) <= LOOPS_A_FUNCTION:
+            for group in groups:
+                self._perform_together(group)
+            return
+        for first in range(0, len(groups), LOOPS_A_FUNCTION):
+            self._call(groups[first : first + LOOPS_A_FUNCTION])
+
+    def _call(self, groups: list[list[Loop]]) -> None:
+        """Loops in a function of their own."""
+        w, outer, index, name = self.w, self.w.lines, self.index, f"part{len(self.parts)}"
+        w.lines = self._lanes.lines = []
+        self.index = w.new("alloca i64")
+        for group in groups:
+            self._perform_together(group)
+        w.put("ret void")
+        body = "\n".join(w.lines)
+        self.parts.append(f"define internal void @{name}(ptr noalias %work, ptr noalias %places) {{\n{body}\n}}\n")
+        w.lines, self._lanes.lines, self.index = outer, outer, index
+        w.put(f"call void @{name}(ptr %work, ptr %places)")
 
     def _perform_together(self, loops: list[Loop]) -> None:
         def body(w: Writer, k: str) -> None:
@@ -233,67 +262,6 @@ class RolledEmitter(StepLoop):
         else:
             value = self._from_table(w, operand.start, k)
         return w.compare("une", value, kind.constant(0.0)) if operand.truth else value
-
-    def _every(self, w: Writer, start: int, stride: int, k: str) -> str:
-        """Numbers a stride apart. (Not by gather instructions: processors whose microcode was mended against leaks
-        take ten times as long for them.)"""
-        kind, width = w.arithmetic, w.arithmetic.width
-        first = w.new(f"mul i64 {k}, {stride}")
-        if width == 1 or not 1 < stride <= LARGEST_SHUFFLE:
-            return self._assembled(w, [self._load(self.w, start + lane * stride, first) for lane in range(width)])
-        pieces = [self._load(w, start + width * piece, first) for piece in range(stride)]
-        value, filled = pieces[0], 0  # lanes of the result that come from the pieces so far
-        for piece, following in enumerate(pieces):
-            until = min(width, -(-width * (piece + 1) // stride))
-            lanes = [lane if lane < filled else width + lane * stride - width * piece for lane in range(until)]
-            mask = ", ".join(f"i32 {lane}" for lane in lanes + [0] * (width - until))
-            value = w.new(f"shufflevector {kind.number} {value}, {kind.number} {following}, <{width} x i32> <{mask}>")
-            filled = until
-        return value
-
-    def _from_table(self, w: Writer, start: int, k: str) -> str:
-        values = []
-        for lane in range(w.arithmetic.width):
-            place = w.new(f"getelementptr i32, ptr %places, i64 {w.new(f'add i64 {k}, {start + lane}')}")
-            values.append(self.w.load("%work", w.new(f"sext i32 {w.new(f'load i32, ptr {place}, align 4')} to i64")))
-        return self._assembled(w, values)
-
-    def _assembled(self, w: Writer, values: list[str]) -> str:
-        """A vector from the numbers in its lanes."""
-        if w.arithmetic.width == 1:
-            return values[0]
-        result = "poison"
-        for lane, value in enumerate(values):
-            result = w.new(f"insertelement {w.arithmetic.number} {result}, double {value}, i32 {lane}")
-        return result
-
-    def _spread(self, w: Writer, value: str, start: int, stride: int, k: str) -> None:
-        """Store the lanes of a vector a stride apart."""
-        first = w.new(f"mul i64 {k}, {stride}")
-        for lane in range(w.arithmetic.width):
-            one = value
-            if w.arithmetic.width > 1:
-                one = w.new(f"extractelement {w.arithmetic.number} {value}, i32 {lane}")
-            self._store(self.w, one, start + lane * stride, first)
-
-    def _load(self, w: Writer, start: int, k: str, pointer: str = "%work") -> str:
-        kind = w.arithmetic
-        place = w.new(f"getelementptr {kind.scalar}, ptr {pointer}, i64 {w.new(f'add i64 {k}, {start}')}")
-        return w.new(f"load {kind.number}, ptr {place}, align {kind.alignment}")
-
-    def _store(self, w: Writer, value: str, start: int, k: str, pointer: str = "%work") -> None:
-        kind = w.arithmetic
-        place = w.new(f"getelementptr {kind.scalar}, ptr {pointer}, i64 {w.new(f'add i64 {k}, {start}')}")
-        w.put(f"store {kind.number} {value}, ptr {place}, align {kind.alignment}")
-
-    def _copy(self, target: str, target_start: int | str, source: str, source_start: int | str, count: int) -> None:
-        """Numbers from one place to another, which may overlap."""
-        w, scalar = self.w, self.arithmetic.scalar
-        w.declarations.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
-        to = w.new(f"getelementptr {scalar}, ptr {target}, i64 {target_start}")
-        since = w.new(f"getelementptr {scalar}, ptr {source}, i64 {source_start}")
-        size = 16 if self.arithmetic.extended else 8
-        w.put(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {since}, i64 {count * size}, i1 false)")
 
     def _folded(self, count: int, term: Callable[[Writer, str], str], join: Callable[[Writer, str, str], str]) -> str:
         """Many numbers as one: join(writer, number, what came before), from zero on."""

@@ -253,7 +253,10 @@ class NativeRun:
             if cure == "guess_restarts":
                 carry = self._restarted(stuck)
             elif cure == "pivot_changes":
-                self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
+                try:
+                    self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
+                except TooLarge:  # at a state gone wild nothing may be alike any more
+                    continue
                 carry = self._restarted(stuck)
             else:
                 rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)

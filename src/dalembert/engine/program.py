@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +80,7 @@ class Program:
         self.args: list[tuple[int, ...]] = []
         self.value: list = []  # the number of a constant, the name of an input, the dict of a linear form
         self._known: dict = {}
+        self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.zero = self.const(0.0)
         self.one = self.const(1.0)
 

@@ -28,6 +28,8 @@ class Rescue:
     def step(self, state, compensation, t: float, h: float, parameters, compensated: bool):
         """(state, compensation) after one step, or None."""
         state = np.asarray(state, dtype=np.float64)
+        if self._functions.explicit:
+            return None
         if self._functions.rescue is not None:
             x = self._functions.rescue(t, h, state, parameters)
             if x is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -65,36 +66,48 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
         holders.pop(j, None)
 
 
-def solve_block(
-    program: Program, rows: list[dict[int, int]], right: list[int], unknowns: list[int], pivoting: Pivoting
-) -> tuple[dict[int, int], list[int], bool]:
-    """Operations of the solution {unknown: operation}, the multipliers whose size is to be watched, and whether all
-    pivots that had a rival keep their sign over the samples: one that does not may come close to zero on the way."""
-    rows, right = [dict(row) for row in rows], list(right)
-    holders: dict[int, set[int]] = {j: set() for j in unknowns}
-    for i, row in enumerate(rows):
-        for j in row:
-            holders[j].add(i)
-    active = set(range(len(rows)))
-    queue: list[tuple[int, int]] = [(len(rows[i]), i) for i in active]
-    heapq.heapify(queue)
-    order: list[tuple[int, int, int]] = []
-    multipliers: list[int] = []
-    safe = True
-    while active:
-        i, j = _choose(queue, active, rows, holders, pivoting)
-        active.discard(i)
+class Factors:
+    """A matrix of operations, eliminated: `solve` gives the operations of a solution for any right side.
+
+    `multipliers` are those whose size is to be watched; `safe` says whether all pivots that had a rival keep their sign
+    over the samples: one that does not may come close to zero on the way.
+    """
+
+    def __init__(
+        self, program: Program, rows: list[dict[int, int]], unknowns: Iterable[int], pivoting: Pivoting
+    ) -> None:
+        self._program = program
+        self._rows = rows = [dict(row) for row in rows]
+        self._order: list[tuple[int, int, int, list[tuple[int, int]]]] = []  # row, column, inverse, [(row, multiplier)]
+        self.multipliers: list[int] = []
+        self.safe = True
+        holders: dict[int, set[int]] = {j: set() for j in unknowns}
+        for i, row in enumerate(rows):
+            for j in row:
+                holders[j].add(i)
+        active = set(range(len(rows)))
+        queue: list[tuple[int, int]] = [(len(rows[i]), i) for i in active]
+        heapq.heapify(queue)
+        while active:
+            i, j = _choose(queue, active, rows, holders, pivoting)
+            active.discard(i)
+            self._take(i, j, holders, queue, pivoting)
+
+    def _take(self, i: int, j: int, holders: dict[int, set[int]], queue: list, pivoting: Pivoting) -> None:
+        program, rows = self._program, self._rows
         pivot = rows[i].pop(j)
         for k in rows[i]:
             holders[k].discard(i)
         holders[j].discard(i)
         inverse = program.reciprocal(pivot)
-        order.append((i, j, inverse))
-        safe = safe and (not holders[j] or pivoting.keeps_sign(pivot))
+        changes: list[tuple[int, int]] = []
+        self._order.append((i, j, inverse, changes))
+        self.safe = self.safe and (not holders[j] or pivoting.keeps_sign(pivot))
         for other in sorted(holders[j]):
             factor = program.mul(rows[other].pop(j), inverse)
+            changes.append((other, factor))
             if program.number(factor) is None:
-                multipliers.append(factor)
+                self.multipliers.append(factor)
             for k, node in rows[i].items():
                 new = program.sub(rows[other].get(k, program.zero), program.mul(factor, node))
                 if new == program.zero:
@@ -103,16 +116,22 @@ def solve_block(
                 else:
                     rows[other][k] = new
                     holders[k].add(other)
-            right[other] = program.sub(right[other], program.mul(factor, right[i]))
             heapq.heappush(queue, (len(rows[other]), other))
         holders.pop(j)
-    solution: dict[int, int] = {}
-    for i, j, inverse in reversed(order):
-        total = right[i]
-        for k, node in rows[i].items():
-            total = program.sub(total, program.mul(node, solution[k]))
-        solution[j] = program.mul(inverse, total)
-    return solution, multipliers, safe
+
+    def solve(self, right: list[int]) -> dict[int, int]:
+        """{unknown: operation} for a right side, one operation a row."""
+        program, right = self._program, list(right)
+        for i, _, _, changes in self._order:
+            for other, factor in changes:
+                right[other] = program.sub(right[other], program.mul(factor, right[i]))
+        solution: dict[int, int] = {}
+        for i, j, inverse, _ in reversed(self._order):
+            total = right[i]
+            for k, node in self._rows[i].items():
+                total = program.sub(total, program.mul(node, solution[k]))
+            solution[j] = program.mul(inverse, total)
+        return solution
 
 
 def _choose(queue, active, rows, holders, pivoting: Pivoting) -> tuple[int, int]:

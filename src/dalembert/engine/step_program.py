@@ -12,6 +12,7 @@ from .affine_forms import shorten_loops
 from .contract import StepFunctions
 from .elimination import Levels, Reduced, reduce_step
 from .evaluator import Evaluator
+from .linear_systems import LinearSystems
 from .program import CONST, INPUT, Program, Values
 from .trace import trace, trace_with_jacobian
 
@@ -100,14 +101,16 @@ def build_step_program(
     )
     rest = (inputs.t, inputs.h, inputs.state, inputs.parameters)
     guess = trace(program, functions.guess, *rest)
+    plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
+    start = Values(program, by_name(plain)).array(guess)
+    samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
+    program.linear_systems = inside = LinearSystems(program, samples)
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
     misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)
     continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
-    plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
-    start = Values(program, by_name(plain)).array(guess)
-    samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
     reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
+    reduced.growth += inside.growth
     shorten_loops(reduced)
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
     return StepProgram(

@@ -243,6 +243,19 @@ def _while(interpreter: Interpreter, parameters, arguments) -> list:
     raise UnsupportedByEngine(f"a loop of more than {UNROLL_LIMIT} passes")
 
 
+def _linear_solve(interpreter: Interpreter, parameters, arguments) -> list:
+    """Solved on operations (see `linear_systems.py`), whatever solver the function brings along."""
+    program = interpreter.program
+    if program.linear_systems is None:
+        raise UnsupportedByEngine("a linear system outside of the equations of a step")
+    matrix, lengths = parameters["jaxprs"].matvec, parameters["const_lengths"]
+    known, (right,) = arguments[: lengths.matvec], arguments[sum(lengths) :]
+    size = int(np.prod(np.shape(getattr(right, "ids", right))))
+    (product,) = interpreter.run(matrix.jaxpr, matrix.consts, [*known, Nodes(program.differentials(size))])
+    forms = ids_of(program, product)
+    return [Nodes(program.linear_systems.solution(forms, ids_of(program, right)))]
+
+
 CALLS: dict[str, Callable] = {
     **dict.fromkeys(
         (
@@ -252,6 +265,7 @@ CALLS: dict[str, Callable] = {
         _closed_call,
     ),
     "cond": _cond,
+    "custom_linear_solve": _linear_solve,
     "scan": _scan,
     "while": _while,
     "split": _split,

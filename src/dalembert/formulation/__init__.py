@@ -14,10 +14,12 @@ from .invariants import dot_products, edge_products, squared_distances, squared_
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
 from .symmetries import Symmetry, symmetries
+from .taylor import Along
 
 __all__ = [
     "DISCRETE_DERIVATIVES",
     "Acceleration",
+    "Along",
     "Contact",
     "Holonomic",
     "Mechanics",

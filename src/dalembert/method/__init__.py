@@ -17,6 +17,7 @@ from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gaus
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
 from .symplectic_euler import AdjointSymplecticEuler, SymplecticEuler
+from .taylor import Taylor
 from .words import keeps, treats
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Step",
     "Substep",
     "SymplecticEuler",
+    "Taylor",
     "discrete_lagrangian",
     "euler_spark",
     "gauss_spark",

@@ -95,6 +95,8 @@ class Method(eqx.Module):
     #: "recomputed": the recorded lam is that of the continuous equations at the recorded state;
     #: "discrete": the method's own.
     multiplier: ClassVar[str] = "recomputed"
+    #: Whether the end of a step is known but for a projection onto the constraints.
+    explicit: ClassVar[bool] = False
     #: What a notebook shows; filled by `plots` when the package is imported.
     _repr_html_: ClassVar[Any]
 

@@ -15,6 +15,7 @@ from .rattle import Rattle, Shake
 from .runge_kutta import half_explicit, lobatto_iiia, radau_iia
 from .spark import euler_spark, gauss_spark, lobatto_spark
 from .symplectic_euler import SymplecticEuler
+from .taylor import Taylor
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Entry:
 
 _GALERKIN = "Wenger, Ober-Blöbaum, Leyendecker 2017"
 _SPARK = "Jay 2009"
+_TAYLOR = "Moore 1966; Jorba, Zou 2005"
 
 CATALOGUE: dict[str, Entry] = {
     "rattle": Entry(
@@ -99,6 +101,8 @@ FAMILY_CATALOGUE: dict[str, Entry] = {
     "rattle-yoshida4": Entry(Composition(Rattle(), "yoshida4"), "RATTLE composed to order 4", "Yoshida 1990"),
     "rattle-kahan-li6": Entry(Composition(Rattle(), "kahan-li6"), "RATTLE composed to order 6", "Kahan, Li 1997"),
     "rattle-kahan-li8": Entry(Composition(Rattle(), "kahan-li8"), "RATTLE composed to order 8", "Kahan, Li 1997"),
+    "taylor-8": Entry(Taylor(8), "explicit Taylor series of order 8, projected onto all constraints", _TAYLOR),
+    "taylor-12": Entry(Taylor(12), "explicit Taylor series of order 12, projected onto all constraints", _TAYLOR),
 }
 #: All of them.
 METHODS: dict[str, Entry] = CATALOGUE | CONTACT_CATALOGUE | FAMILY_CATALOGUE

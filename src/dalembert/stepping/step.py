@@ -102,6 +102,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         smooth=method.smooth and layout.contacts == 0,
         exact=_exact(method, step_at, unravel_x),
         rescue=_rescue(family, method, layout, rows),
+        explicit=method.explicit,
         misled=_misled(layout, step_at),
         continued=_continued(method, step_at, unravel_x),
     )

@@ -96,6 +96,8 @@ def test_every_second_comes_first():
         (FourBar(), da.Rattle()),
         (SliderCrank(), da.Rattle()),
         (Chain(links=9), da.Rattle()),
+        (Chain(links=9), da.Taylor(4)),
+        (FourBar(), da.Taylor(3)),
     ],
     ids=lambda part: type(part).__name__,
 )

@@ -1,4 +1,4 @@
-"""What the tests of the engine share."""
+"""What the tests of several rooms share."""
 
 import jax
 import pytest
