@@ -20,7 +20,7 @@ ERRORS = (1e-4, 1e-6, 1e-8)
 #: One compilation of heyoka for a thousand links takes longer than any other case; it compiles for every tolerance, and
 #: dalembert for every method of its set.
 LONGER = {("heyoka", "chain-1000"): 300.0, ("heyoka", "chain-100"): 100.0, ("casadi", "chain-1000"): 80.0}
-LONGER_FOR = {"dalembert": 60.0}
+LONGER_FOR = {"dalembert": 60.0, "dalembert-symplectic": 60.0}
 #: Problems on which the energy is followed to t = 1000.
 ENERGY = ("pendulum", "chain-2")
 

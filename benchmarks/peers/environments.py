@@ -33,7 +33,14 @@ class Peer:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("dalembert", "Lagrangian and constraints as they are", "constraints at both levels to roundoff"),
+        Peer(
+            "dalembert", "Lagrangian and constraints as they are; Taylor series, projected",
+            "constraints at both levels to roundoff; not the energy",
+        ),
+        Peer(
+            "dalembert-symplectic", "the same; methods that are symplectic",
+            "constraints at both levels to roundoff, the energy without drift",
+        ),
         Peer("heyoka", "the equations reduced by hand", "not the constraints, not the energy: both drift", "heyoka"),
         Peer("diffrax", "the equations reduced by hand", "not the constraints, not the energy: both drift", "diffrax"),
         Peer("casadi", "IDAS, index 1", "not the constraints, not the energy: both drift", "casadi"),

@@ -16,6 +16,8 @@ from .environments import PEERS
 
 PAGE = DOCS / "benchmarks.md"
 PICTURES = DOCS / "pictures"
+#: Programs of our own: the quicker one counts.
+OWN = ("dalembert", "dalembert-symplectic")
 #: dalembert should be faster by these factors at an error of 1e-6: (other program, problems, factor).
 AIMS = (
     ("casadi", ("pendulum", "chain-2"), 50.0),
@@ -79,9 +81,11 @@ def ratio_table(results: list[Result]) -> Table:
     longest = {(r.peer, r.problem): max((1e3 * p["seconds"] for p in r.points), default=0.0) for r in results}
     for peer, names, factor in AIMS:
         for name in names:
-            ours, theirs = times.get(("dalembert", name)), times.get((peer, name))
-            if (peer, name) not in times or ("dalembert", name) not in times:
+            if (peer, name) not in times or not any((own, name) in times for own in OWN):
                 continue
+            own_times = [times.get((own, name)) for own in OWN]
+            ours = min((ms for ms in own_times if ms is not None), default=None)
+            theirs = times[peer, name]
             if ours is None:
                 found, verdict = "-", "dalembert does not reach it"
             elif theirs is None and longest[peer, name] >= factor * ours:
@@ -106,8 +110,7 @@ def winners_table(results: list[Result]) -> Table:
         if not met:
             continue
         ms, best = min(met, key=lambda pair: pair[0])
-        own = next((m for m, r in met if r.peer == "dalembert"), None)
-        kept = next((r.violation for _, r in met if r.peer == "dalembert"), None)
+        own, kept = min(((m, r.violation) for m, r in met if r.peer in OWN), default=(None, None))
         table.rows.append((name, best.peer, number(ms), small(best.violation), number(own), small(kept)))
     return table
 
@@ -156,6 +159,7 @@ def all_tables(results: list[Result], known) -> list[Table]:
 
 
 MARKERS = "osD^vP*X<>h"
+OWN_COLOURS = {"dalembert": "black", "dalembert-symplectic": "dimgrey"}
 
 
 def frontier(points: list[dict]) -> tuple[list[float], list[float]]:
@@ -178,10 +182,10 @@ def picture(results: list[Result], title: str, name: str) -> str:
         points = [p for r in results if r.peer == peer for p in r.points if 1e-13 < p["error"] < 1.0]
         if not points:
             continue
-        own = peer == "dalembert"
+        own = peer in OWN
         axes.loglog(
             *frontier(points), marker=MARKERS[k % len(MARKERS)], markersize=5 if own else 4,
-            color="black" if own else colours[k % len(colours)], linewidth=2.0 if own else 1.1, label=peer,
+            color=OWN_COLOURS[peer] if own else colours[k % len(colours)], linewidth=2.0 if own else 1.1, label=peer,
             zorder=3 if own else 2,
         )  # fmt: skip
     axes.invert_xaxis()
@@ -208,7 +212,10 @@ def write_page(results: list[Result], known, on_what: str) -> None:
             f"![Work against precision: {known[name].title}](pictures/{picture(own, known[name].title, name)})"
         )
     parts += [energy_table(results).markdown("### Energy over long runs")]
-    ours = {r.problem: list(dict.fromkeys(p["method"] for p in r.points)) for r in results if r.peer == "dalembert"}
+    ours: dict[str, list[str]] = {}
+    for r in results:
+        if r.peer in OWN:
+            ours.setdefault(r.problem, []).extend(dict.fromkeys(p["method"] for p in r.points))
     parts.append(
         "The methods of dalembert that were tried: "
         + "; ".join(f"{name}: {', '.join(methods)}" for name, methods in ours.items())

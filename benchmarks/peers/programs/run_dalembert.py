@@ -1,10 +1,10 @@
-"""dalembert: compositions of RATTLE and collocation in time, steps of one size."""
+"""dalembert: Taylor series, projected onto the constraints; contacts. Steps of one size."""
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from measure import Solver, main
+from measure import NotApplicable, Solver, main
 from problems import BALL_GRAVITY, BALL_RESTITUTION, GRAVITY, MASSES, PAIRS, Problem
 
 import dalembert as da
@@ -74,7 +74,7 @@ HIGHER = {"RATTLE, sofroniou-spaletta10": composed(RATTLE, "sofroniou-spaletta10
 GALERKIN = {"Galerkin(3)": da.Galerkin(3), "Galerkin(4)": da.Galerkin(4)}
 GAUSS = {"gauss_spark(3)": da.gauss_spark(3), "gauss_spark(4)": da.gauss_spark(4)}
 #: By problem: the methods tried, and the number of steps of the coarsest run.
-METHODS = {
+SYMPLECTIC = {
     "pendulum": (COMPOSITIONS | GALERKIN | {"gauss_spark(3)": da.gauss_spark(3)}, 800),
     "chain-2": (COMPOSITIONS | HIGHER | GALERKIN, 160),
     "chain-10": (COMPOSITIONS | {"Galerkin(3)": da.Galerkin(3)}, 24),
@@ -90,6 +90,21 @@ METHODS = {
         | GAUSS,
         20,
     ),
+}
+
+
+def taylor(*degrees: int):
+    return {f"Taylor({degree})": da.Taylor(degree) for degree in degrees}
+
+
+METHODS = {
+    "pendulum": (taylor(12, 16), 400),
+    "chain-2": (taylor(12, 16), 160),
+    "chain-10": (taylor(8, 12), 16),
+    "chain-100": (taylor(8, 12), 24),
+    "chain-1000": (taylor(4, 8), 96),
+    "four-particles": (taylor(8, 12), 100),
+    "particles": (taylor(8, 12), 16),
     "bouncing-ball": (
         {
             "event capturing, Lobatto IIIA of order 6": da.EventCapturing(da.lobatto_iiia(4)),
@@ -102,10 +117,13 @@ METHODS = {
 
 
 class Dalembert(Solver):
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, methods=METHODS) -> None:
         super().__init__(problem)
+        self.end_of_ladder = problem.end
         self.system = MODELS[problem.kind]()
-        self.methods, coarsest = METHODS[problem.name]
+        if problem.name not in methods:
+            raise NotApplicable("made for smooth motions")
+        self.methods, coarsest = methods[problem.name]
         # numbers of steps that are whole multiples of 4, so that states can be saved on the way; with order 8 the error
         # falls by 2.5 from one to the next, by 3.2 with the tolerances of the others
         ladder = [4 * round(coarsest / 4 * 2 ** (k / 6)) for k in range(41)]
@@ -141,9 +159,7 @@ class Dalembert(Solver):
 
 
 def make(problem: Problem) -> Solver:
-    solver = Dalembert(problem)
-    solver.end_of_ladder = problem.end
-    return solver
+    return Dalembert(problem)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .array_program import CONST, INPUT, LINEAR, ArrayProgram
+from .array_program import CONST, INPUT, LINEAR, WITH_UNKNOWNS, ArrayProgram
 from .llvm_walk import compiled_walk
 from .program import NUMPY
 from .ragged import distinct
@@ -153,18 +153,24 @@ def reachable(program: ArrayProgram, roots: np.ndarray, wanted: np.ndarray) -> n
 
 
 class Rewriting:
-    """Operations with some replaced by others; what was rewritten is remembered."""
+    """Operations with some replaced by others; what was rewritten is remembered.
 
-    def __init__(self, program: ArrayProgram) -> None:
-        self._program = program
-        self._new = np.full(len(program), -1)
+    Only unknowns are replaced, and what depends on none stays as it is, unless `early`.
+    """
+
+    def __init__(self, program: ArrayProgram, *, early: bool = False) -> None:
+        self._program, self._early = program, early
+        self._new = np.zeros(0, np.int64)
+        self._grow()
 
     def replace(self, old: np.ndarray, new: np.ndarray) -> None:
         self._grow()
         self._new[old] = new
 
     def _grow(self) -> None:
-        self._new = np.concatenate([self._new, np.full(len(self._program) - len(self._new), -1)])
+        fresh = np.arange(len(self._new), len(self._program))
+        waits = np.full(len(fresh), True) if self._early else self._program.when[fresh] == WITH_UNKNOWNS
+        self._new = np.concatenate([self._new, np.where(waits, -1, fresh)])
 
     def __call__(self, roots: np.ndarray) -> np.ndarray:
         program = self._program

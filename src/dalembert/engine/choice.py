@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..errors import InputError, UnsupportedByEngine
+from ..errors import InputError, MethodDoesNotFit, UnsupportedByEngine
 from .contract import StepFunctions, Unkeyed
 from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
@@ -55,6 +55,11 @@ def choose_engine(
         runner, began = make(functions, *settings, start, soon)
         if fresh and not _same(start.value, began):
             runner, _ = make.__wrapped__(functions, *settings, start, soon)
+        if isinstance(runner, TooLarge) and functions.explicit:  # the sparse engine solves, it does not eliminate
+            raise MethodDoesNotFit(
+                f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). Use "
+                'an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
+            )
         if isinstance(runner, TooLarge):
             return _sparse(functions, compensated).begin(str(runner))
         return runner.begin()

@@ -92,9 +92,10 @@ class Levels:
 
 
 def substitute(program: Program, roots: list[int], mapping: dict[int, int]) -> list[int]:
-    """The roots with every operation of `mapping` replaced; `mapping` also remembers what was rewritten."""
+    """The roots with every unknown of `mapping` replaced; `mapping` also remembers what was rewritten."""
+    late = program.late
     for root in roots:
-        if root in mapping:
+        if root in mapping or not late[root]:
             continue
         stack = [root]
         while stack:
@@ -102,15 +103,15 @@ def substitute(program: Program, roots: list[int], mapping: dict[int, int]) -> l
             if node in mapping:
                 stack.pop()
                 continue
-            waiting = [a for a in program.args[node] if a not in mapping]
+            waiting = [a for a in program.args[node] if late[a] and a not in mapping]
             if waiting:
                 stack.extend(waiting)
                 continue
             arguments = program.args[node]
-            new = tuple(mapping[a] for a in arguments)
+            new = tuple([mapping[a] if late[a] else a for a in arguments])
             mapping[node] = node if new == arguments else program.apply(program.op[node], *new)
             stack.pop()
-    return [mapping[root] for root in roots]
+    return [mapping[root] if late[root] else root for root in roots]
 
 
 def reduce_step(
@@ -194,7 +195,7 @@ def _ordered_blocks(program: Program, x, matrix, right, rows_left, unknowns_left
             return components, levels
         unknown_of = {int(x[j]): j for j in unknowns_left}
         for i in strays:
-            for node in program.needed([right[i], *matrix[i].values()]):
+            for node in program.needed([right[i], *matrix[i].values()], only_late=True):
                 if node in unknown_of:
                     matrix[i].setdefault(unknown_of[node], program.zero)
 
@@ -252,7 +253,8 @@ def substitution_pairs(
     # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
     unknown_of = {int(node): j for j, node in enumerate(x.tolist())}
     others = [
-        (set(row) - set(linear[i])) | {unknown_of[k] for k in program.needed([rest[i]]) if k in unknown_of}
+        (set(row) - set(linear[i]))
+        | {unknown_of[k] for k in program.needed([rest[i]], only_late=True) if k in unknown_of}
         for i, row in enumerate(jacobian)
     ]
     holders: list[set[int]] = [set() for _ in range(n)]
@@ -368,7 +370,7 @@ def _resolve(program: Program, x: np.ndarray, definitions: dict[int, int]) -> di
             if state.get(j) == 2:
                 stack.pop()
                 continue
-            used = [index_of[k] for k in program.needed([definitions[j]]) if k in index_of]
+            used = [index_of[k] for k in program.needed([definitions[j]], only_late=True) if k in index_of]
             waiting = [k for k in used if k in definitions and state.get(k) != 2]
             if waiting and state.get(j) != 1:
                 state[j] = 1

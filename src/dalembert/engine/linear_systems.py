@@ -92,7 +92,7 @@ class ArrayLinearSystems:
 
     def put_in(self, reduced: ArrayReduced) -> Rewriting:
         """Put the solutions in the place of the inputs that stand for them; for other operations, what does so."""
-        rewrite = Rewriting(self._program)
+        rewrite = Rewriting(self._program, early=True)
         for stand_ins, operations in self._solved:
             rewrite.replace(stand_ins, rewrite(operations))
             reduced.solutions.append(rewrite(stand_ins))

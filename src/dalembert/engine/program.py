@@ -79,6 +79,7 @@ class Program:
         self.op: list[str] = []
         self.args: list[tuple[int, ...]] = []
         self.value: list = []  # the number of a constant, the name of an input, the dict of a linear form
+        self.late: list[bool] = []  # whether it depends on unknowns
         self._known: dict = {}
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.zero = self.const(0.0)
@@ -93,6 +94,9 @@ class Program:
         self.op.append(op)
         self.args.append(args)
         self.value.append(value)
+        late = self.late
+        unknown = op == LINEAR or (op == INPUT and value is not None and value[0] == "x")
+        late.append(any([late[a] for a in args]) if args else unknown)
         return len(self.op) - 1
 
     def const(self, number) -> int:
@@ -363,10 +367,19 @@ class Program:
 
     # -- reading --------------------------------------------------------------------------------------------
 
-    def needed(self, outputs: Iterable[int]) -> list[int]:
-        """The operations that the outputs need, in order."""
+    def needed(self, outputs: Iterable[int], *, only_late: bool = False) -> list[int]:
+        """The operations that the outputs need, in order; or only those that depend on unknowns."""
         seen: set[int] = set()
         stack = list(outputs)
+        if only_late:
+            late = self.late
+            stack = [node for node in stack if late[node]]
+            while stack:
+                node = stack.pop()
+                if node not in seen:
+                    seen.add(node)
+                    stack.extend([a for a in self.args[node] if late[a]])
+            return sorted(seen)
         while stack:
             node = stack.pop()
             if node not in seen:

@@ -8,6 +8,8 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert.diagnostics import observed_order
+from dalembert.engine import native
+from dalembert.engine.array_elimination import TooIrregular
 
 
 class Spring(da.System):
@@ -157,3 +159,16 @@ def test_contacts_are_refused():
     start = ball.start()
     with pytest.raises(da.MethodDoesNotFit, match="Taylor does not treat gap"):
         da.simulate(ball, da.Taylor(4), start.q0, start.v0, t=(0.0, 0.1), h=0.01)
+
+
+def test_what_cannot_be_compiled_is_refused(monkeypatch):
+    """A large system whose equations do not fall into loops; others run on the sparse engine then."""
+
+    def irregular(*arguments):
+        raise TooIrregular
+
+    monkeypatch.setattr(native, "build_array_step", irregular)
+    chain = da.gallery.Chain(links=35)
+    start = chain.start()
+    with pytest.raises(da.MethodDoesNotFit, match="this method has to be compiled, and this system cannot be"):
+        da.simulate(chain, da.Taylor(3), start.q0, start.v0, t=(0.0, 0.01), h=0.001)
