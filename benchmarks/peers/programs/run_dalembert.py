@@ -98,12 +98,12 @@ def taylor(*degrees: int):
 
 
 METHODS = {
-    "pendulum": (taylor(12, 16), 400),
-    "chain-2": (taylor(12, 16), 160),
+    "pendulum": (taylor(13, 16), 400),
+    "chain-2": (taylor(9, 12), 200),
     "chain-10": (taylor(8, 12), 16),
-    "chain-100": (taylor(8, 12), 24),
+    "chain-100": (taylor(8, 11), 24),
     "chain-1000": (taylor(4, 8), 96),
-    "four-particles": (taylor(8, 12), 100),
+    "four-particles": (taylor(9, 13), 100),
     "particles": (taylor(8, 12), 16),
     "bouncing-ball": (
         {

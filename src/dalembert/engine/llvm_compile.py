@@ -71,8 +71,8 @@ def lanes() -> int:
     return 4 if features.get("avx") else 2
 
 
-#: Passes over the functions of a module, by the kind of its code. The usual ones take as long as everything else
-#: together: on straight-line code they gain at most 4 per cent, in code written in vectors and loops they find nothing.
+#: Passes over the function `run`, by the kind of its code. The usual ones take as long as everything else together:
+#: on straight-line code they gain at most 4 per cent, in code that is written in vectors and loops they find nothing.
 PASSES = {"straight lines": ("sroa", "simplify_cfg"), "loops": ("sroa", "instruction_combine", "simplify_cfg")}
 
 
@@ -103,9 +103,7 @@ def compile_text(text: str, effort: int, kind: str | None = None) -> tuple[Nativ
         passes = llvm.create_new_function_pass_manager()
         for name in PASSES[kind]:
             getattr(passes, f"add_{name}_pass")()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
+        passes.run(module.get_function("run"), builder)
     elif effort > 1:
         builder.getModulePassManager().run(module, builder)
     code = machine.emit_object(module)

@@ -56,7 +56,6 @@ class StepLoop(abc.ABC):
         self.arithmetic, self.compensated, self.smooth = arithmetic, compensated, smooth
         self.n_blocks, self.n_unknowns = blocks, unknowns
         self.w = Writer(arithmetic, contract=self.contract)
-        self.parts: list[str] = []  # functions that `run` calls
         self.eps = 2.0**-11 if arithmetic.extended else 1.0  # roundoff relative to that of float64
 
     # -- the step -----------------------------------------------------------------------------------------------
@@ -121,8 +120,7 @@ class StepLoop(abc.ABC):
         arguments = ", ".join(f"ptr noalias %{name}" for name in self.pointers)
         body = "\n".join(self.w.lines)
         declarations = "\n".join(sorted(self.w.declarations))
-        run = f"define {self.linkage} @run({arguments}, i64 %steps, i64 %every) {{\n{body}\n}}\n"
-        return "\n".join([declarations, "", *self.parts, run])
+        return f"{declarations}\n\ndefine {self.linkage} @run({arguments}, i64 %steps, i64 %every) {{\n{body}\n}}\n"
 
     def _entry(self) -> None:
         w = self.w

@@ -21,10 +21,8 @@ from .llvm_loop import POINTERS, StepLoop, added
 from .llvm_memory import LARGEST_SHUFFLE, WorkingMemory
 from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered, runs_of
 
-#: loops that are compiled together
-LOOPS_A_FUNCTION = 24
 #: loops of one length that become one; LLVM takes very long for bodies of thousands of lines
-MOST_TOGETHER = 8
+MOST_TOGETHER = 100
 
 
 class RolledEmitter(WorkingMemory, StepLoop):
@@ -192,34 +190,15 @@ class RolledEmitter(WorkingMemory, StepLoop):
         w.label(f"{name}end")
 
     def _perform(self, loops: list[Loop]) -> None:
-        """Loops in order; neighbours of one level and length become one. Many are cut into functions: LLVM takes more
-        than twice as long for a function of twice the length."""
-        groups: list[list[Loop]] = []
+        """Loops in order; neighbours of one level and length become one."""
+        together: list[Loop] = []
         for loop in loops:
-            last = groups[-1] if groups else []
-            if 0 < len(last) < MOST_TOGETHER and (loop.level, loop.count) == (last[0].level, last[0].count):
-                groups[-1].append(loop)
-            else:
-                groups.append([loop])
-        if len(groups) <= LOOPS_A_FUNCTION:
-            for group in groups:
-                self._perform_together(group)
-            return
-        for first in range(0, len(groups), LOOPS_A_FUNCTION):
-            self._call(groups[first : first + LOOPS_A_FUNCTION])
-
-    def _call(self, groups: list[list[Loop]]) -> None:
-        """Loops in a function of their own."""
-        w, outer, index, name = self.w, self.w.lines, self.index, f"part{len(self.parts)}"
-        w.lines = self._lanes.lines = []
-        self.index = w.new("alloca i64")
-        for group in groups:
-            self._perform_together(group)
-        w.put("ret void")
-        body = "\n".join(w.lines)
-        self.parts.append(f"define internal void @{name}(ptr noalias %work, ptr noalias %places) {{\n{body}\n}}\n")
-        w.lines, self._lanes.lines, self.index = outer, outer, index
-        w.put(f"call void @{name}(ptr %work, ptr %places)")
+            first = together[0] if together else loop
+            if len(together) == MOST_TOGETHER or (loop.level, loop.count) != (first.level, first.count):
+                self._perform_together(together)
+                together = []
+            together.append(loop)
+        self._perform_together(together)
 
     def _perform_together(self, loops: list[Loop]) -> None:
         def body(w: Writer, k: str) -> None:

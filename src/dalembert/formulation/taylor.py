@@ -186,10 +186,11 @@ def _convolved(
 ) -> Coefficient:
     """sum_i weights_i a_i b_(k-i) over some orders i, as one contraction of stacked coefficients.
 
-    `dimensions` are those of `dot_general` where the product is not elementwise.
+    The highest orders come last: they are known last, and the others need not wait for them. `dimensions` are those of
+    `dot_general` where the product is not elementwise.
     """
     left, right, factors = [], [], []
-    for place, i in enumerate(orders):
+    for place, i in sorted(enumerate(orders), key=lambda pair: max(pair[1], k - pair[1])):
         one, other = _at(a, i), _at(b, k - i)
         if one is not None and other is not None:
             left.append(one)
@@ -236,9 +237,8 @@ def _product(k, bind, operands, result, kept, parameters, same, dimensions=None)
     a, b = operands
     if same:
         half = range(1, (k + 1) // 2)
-        inner = _convolved(a, a, half, k, weights=[2.0] * len(half), dimensions=dimensions)
-        if k % 2 == 0 and a[k // 2] is not None:
-            inner = _plus(inner, bind(a[k // 2], a[k // 2]))
+        inner = bind(a[k // 2], a[k // 2]) if k % 2 == 0 and a[k // 2] is not None else None
+        inner = _plus(inner, _convolved(a, a, half, k, weights=[2.0] * len(half), dimensions=dimensions))
         return _plus(inner, None if _at(a, k) is None else bind(_times(2.0, a[0]), a[k]))
     inner = _convolved(a, b, range(1, k), k, dimensions=dimensions)
     ends = None if _at(b, k) is None else bind(a[0], b[k])
