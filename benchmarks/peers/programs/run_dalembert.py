@@ -101,8 +101,8 @@ METHODS = {
     "pendulum": (taylor(13, 16), 400),
     "chain-2": (taylor(9, 12), 200),
     "chain-10": (taylor(8, 12), 16),
-    "chain-100": (taylor(8, 11), 24),
-    "chain-1000": (taylor(4, 8), 96),
+    "chain-100": (taylor(8, 11), 32),
+    "chain-1000": (taylor(8), 128),
     "four-particles": (taylor(9, 13), 100),
     "particles": (taylor(8, 12), 16),
     "bouncing-ball": (

@@ -15,7 +15,7 @@ import numpy as np
 
 from .array_elimination import TooIrregular
 from .array_step import ArrayStep, build_array_step
-from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, StepFunctions, extrapolation_weights
+from .contract import FIRST_CONTRACTION, HISTORY, OK, SINGULAR, Carry, Chunk, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
 from .llvm_compile import NativeCode, compile_text, is_cached, lanes
 from .llvm_loop import POINTERS
@@ -249,6 +249,8 @@ class NativeRun:
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry
             cure = cures.pop(0)
+            if cure == "pivot_changes" and self.functions.explicit and pieces[-1].status != SINGULAR:
+                continue  # nothing but the projection was not found, and it began as near as it can
             t = t0 + float(stuck.step) * h
             if cure == "guess_restarts":
                 carry = self._restarted(stuck)
