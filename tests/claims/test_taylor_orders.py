@@ -18,7 +18,15 @@ STEPS = {4: (120, 170, 240, 340), 8: (24, 34, 48, 68)}
 EIGHTH = ("double-pendulum", "driven-pendulum", "kepler")
 
 
-@pytest.mark.parametrize(("degree", "name"), [*((4, name) for name in END), *((8, name) for name in EIGHTH)])
+QUICK = {"double-pendulum", "ball-on-turntable", "hamiltonian-spherical-pendulum"}
+CASES = [
+    pytest.param(degree, name, marks=() if name in QUICK else pytest.mark.long)
+    for degree, names in ((4, END), (8, EIGHTH))
+    for name in names
+]
+
+
+@pytest.mark.parametrize(("degree", "name"), CASES)
 def test_order_of_all_quantities(degree, name):
     system, end = GALLERY[name](), END[name]
     start = system.start()

@@ -10,7 +10,7 @@ import pytest
 import dalembert as da
 from dalembert.formulation import Along
 
-ORDERS = 4
+ORDERS = 3
 FUNCTIONS = {
     "products": lambda x: x[0] * x[1] * x[0],
     "a product of shapes that differ": lambda x: jnp.sum(x[:1] * x),
