@@ -69,7 +69,7 @@ GENERAL = {
     "gauss-spark-4": gauss_spark(4),
 }
 #: They keep the constraints and nothing else, and are the quickest where the motion is smooth.
-EXPLICIT = {"taylor-8": Taylor(8), "taylor-12": Taylor(12)}
+EXPLICIT = {"taylor-8": Taylor(8)}
 OVERDETERMINED = {"symplectic-euler": SymplecticEuler()}
 CONTACT = {
     "moreau-jean": MoreauJean(),
