@@ -55,12 +55,12 @@ def choose_engine(
         runner, began = make(functions, *settings, start, soon)
         if fresh and not _same(start.value, began):
             runner, _ = make.__wrapped__(functions, *settings, start, soon)
-        if isinstance(runner, TooLarge) and functions.explicit:  # the sparse engine solves, it does not eliminate
-            raise MethodDoesNotFit(
-                f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). Use "
-                'an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
-            )
         if isinstance(runner, TooLarge):
+            if functions.explicit:  # the sparse engine solves, it does not eliminate
+                raise MethodDoesNotFit(
+                    f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). "
+                    'Use an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
+                )
             return _sparse(functions, compensated).begin(str(runner))
         return runner.begin()
     except UnsupportedByEngine as reason:

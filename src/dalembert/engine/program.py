@@ -371,18 +371,9 @@ class Program:
         """The operations that the outputs need, in order; or only those that depend on unknowns."""
         seen: set[int] = set()
         stack = list(outputs)
-        if only_late:
-            late = self.late
-            stack = [node for node in stack if late[node]]
-            while stack:
-                node = stack.pop()
-                if node not in seen:
-                    seen.add(node)
-                    stack.extend([a for a in self.args[node] if late[a]])
-            return sorted(seen)
         while stack:
             node = stack.pop()
-            if node not in seen:
+            if node not in seen and (not only_late or self.late[node]):
                 seen.add(node)
                 stack.extend(self.args[node])
         return sorted(seen)
