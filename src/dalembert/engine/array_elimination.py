@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .array_program import CONST, INPUT, WITH_UNKNOWNS, ArrayProgram
 from .array_substitution import substitute_linear
-from .array_values import ArrayValues, Rewriting, reachable
+from .array_values import ArrayValues, Rewriting
 from .block_triangular import matched_rows
 from .elimination import FIRST_BLOCK, Scaling, check_structure
 from .ragged import distinct, reduced
@@ -64,7 +64,7 @@ class ArrayReduced:
 def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:
     """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
     levels = np.array(program.when.filled, dtype=np.int64)
-    late = reachable(program, nodes, levels == WITH_UNKNOWNS)
+    late = program.reachable(nodes, levels == WITH_UNKNOWNS)
     for op, group in program.layers(late):
         if op == "input":
             levels[group] = FIRST_BLOCK + block_of[program.second[group]]
@@ -219,6 +219,8 @@ class ArrayFactors:
 
 def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> np.ndarray:
     """Pivots of little Markowitz cost, large against their columns in every sample, that do not touch each other."""
+    matrix, rows_kept = matrix.packed()
+    row_scale = row_scale[rows_kept]
     sizes = np.abs(values(matrix.nodes)) * row_scale[matrix.rows, None]
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     largest = np.zeros((matrix.size, sizes.shape[1]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .array_program import CONST, ArrayProgram
+from .labels import labelled, unique
 from .ragged import joined, reduced
 
 #: A round that finds fewer pivots than this fraction of the candidates may take dearer ones.
@@ -32,6 +33,17 @@ class Matrix:
 
     def part(self, kept: np.ndarray) -> Matrix:
         return Matrix(self.size, self.rows[kept], self.columns[kept], self.nodes[kept])
+
+    def packed(self) -> tuple[Matrix, np.ndarray]:
+        """The same with rows and columns that hold nothing left out, and the rows that are kept."""
+        (rows, row_place), (columns, column_place) = map(self._renumbered, (self.rows, self.columns))
+        size = max(len(rows), len(columns))
+        return Matrix(size, row_place[self.rows], column_place[self.columns], self.nodes), rows
+
+    def _renumbered(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        there = np.zeros(self.size, bool)
+        there[numbers] = True
+        return np.flatnonzero(there), np.cumsum(there) - 1
 
 
 @dataclass
@@ -66,7 +78,7 @@ def eliminate(
     places = matrix.rows[hit][left] * n + matrix.columns[beside][right]
     kept = np.flatnonzero((own < 0) & (other < 0))
     old = matrix.rows[kept] * n + matrix.columns[kept]
-    all_places, where = np.unique(np.concatenate([old, places]), return_inverse=True)
+    all_places, where = unique(np.concatenate([old, places]))
     nodes = np.zeros(len(all_places), np.int64)
     nodes[where[: len(old)]] = matrix.nodes[kept]
     changes = reduced(program, "add", products, where[len(old) :], len(all_places), program.zero)
@@ -95,13 +107,14 @@ class Likeness:
             np.add.at(new_row, matrix.rows, _mixed(kind ^ _mixed(column[matrix.columns])))
             np.add.at(new_column, matrix.columns, _mixed(kind ^ _mixed(row[matrix.rows])))
             row, column = new_row, new_column
-        _, first, label = np.unique(row, return_index=True, return_inverse=True)
+        label, first = labelled(row)
         self.row_labels = first[label]  # the first row that looks so: a natural order of labels
-        _, column_label = np.unique(column, return_inverse=True)
+        column_label, _ = labelled(column)
         self.off_diagonal = _off_diagonal(matrix, label, column_label)
         entry = _mixed(kind ^ _mixed(row[matrix.rows])) ^ _mixed(column[matrix.columns])
         entry = _mixed(entry + self.off_diagonal.astype(np.uint64))
-        _, self.entry_labels, self.entry_counts = np.unique(entry, return_inverse=True, return_counts=True)
+        self.entry_labels, _ = labelled(entry)
+        self.entry_counts = np.bincount(self.entry_labels)
 
     def largest(self, numbers: np.ndarray) -> np.ndarray:
         """For every entry the largest number among those that look like it."""
@@ -133,7 +146,8 @@ def _rank_within(label: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np
     there[present] = True
     order = np.argsort(label, kind="stable")
     running = np.cumsum(there[order])
-    starts = np.searchsorted(label[order], label[order], side="left")
+    counts = np.bincount(label)
+    starts = (np.cumsum(counts) - counts)[label[order]]
     place = np.zeros(len(label), np.int64)
     place[order] = running - 1 - np.where(starts > 0, running[starts - 1], 0)
     return place, np.maximum(np.bincount(label, weights=there)[label].astype(np.int64), 1)

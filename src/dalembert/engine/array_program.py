@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from .key_table import KeyTable
+from .operation_table import OperationTable
 from .program import BOOLEAN, COMMUTATIVE, NUMPY
-from .ragged import Column, distinct, spread
+from .ragged import Column, spread
+from .reach import reachable
 
 OPERATIONS = ("const", "input", "linear", *NUMPY)
 CODE = {name: code for code, name in enumerate(OPERATIONS)}
 CONST, INPUT, LINEAR = CODE["const"], CODE["input"], CODE["linear"]
 _BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
-#: operation numbers below this, so that an operation and two arguments fit into one integer key
-_KEY_BITS = 28
+#: operations at most; their columns would take twelve gigabytes
+_MOST = 1 << 28
 #: when an operation can be computed: at compilation, once a run, once a step, or only with the unknowns
 AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, WITH_UNKNOWNS = 0, 1, 2, 3
 
@@ -45,7 +46,8 @@ class ArrayProgram:
         self.kinds: list[str] = []
         self._inputs: dict[str, np.ndarray] = {}
         self._known: dict = {}  # constants
-        self._operations, self._pairs, self._pair_count = KeyTable(), KeyTable(), 0
+        self._made_by_key = (self.code, self.first, self.second, self.third, self.depth, self.when)
+        self._operations = OperationTable(self._made_by_key, LINEAR + 1)
         self.zero, self.one = 0, 1
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.constants(np.array([0.0, 1.0]))
@@ -58,13 +60,17 @@ class ArrayProgram:
     def _append(
         self, code: int, first, second, third, count: int, depth, when, *, number: Any = 0.0, truth=False
     ) -> np.ndarray:
-        start = len(self)
-        if start + count >= 1 << _KEY_BITS:
+        for column, values in zip(self._made_by_key, (code, first, second, third, depth, when), strict=True):
+            column.extend(values, count)
+        return self._complete(count, number, truth)
+
+    def _complete(self, count: int, number: Any = 0.0, truth=False) -> np.ndarray:
+        """The other columns of the last operations; their numbers."""
+        if len(self) >= _MOST:
             raise MemoryError("the program of this step has too many operations")
-        fresh = np.arange(start, start + count)
+        fresh = np.arange(len(self) - count, len(self))
         for column, values in (
-            (self.code, code), (self.first, first), (self.second, second), (self.third, third), (self.numbers, number),
-            (self.factor, 1.0), (self.base, fresh), (self.depth, depth), (self.when, when), (self.truth_value, truth),
+            (self.numbers, number), (self.factor, 1.0), (self.base, fresh), (self.truth_value, truth),
             (self.batch, self._batches),
         ):  # fmt: skip
             column.extend(values, count)
@@ -75,8 +81,11 @@ class ArrayProgram:
         """Constants, numbers or truth values."""
         values = np.asarray(values)
         truth = values.dtype == np.bool_
-        flat = np.ravel(values).astype(np.float64)
-        unique, where = np.unique(flat.view(np.int64), return_inverse=True)
+        flat = np.ravel(values).astype(np.float64).view(np.int64)
+        if len(flat) and np.all(flat == flat[0]):
+            unique, where = flat[:1], np.zeros(len(flat), np.int64)
+        else:
+            unique, where = np.unique(flat, return_inverse=True)
         ids = [self._known.get((truth, bits)) for bits in unique.tolist()]
         missing = [k for k, found in enumerate(ids) if found is None]
         if missing:
@@ -165,35 +174,23 @@ class ArrayProgram:
         return out.reshape(shape)
 
     def _shared(self, op: str, flat: list[np.ndarray]) -> np.ndarray:
-        if len(flat) == 2 and op in COMMUTATIVE:
-            flat = [np.minimum(*flat), np.maximum(*flat)]
-        code = CODE[op]
-        keys: np.ndarray = flat[0] | (code << 2 * _KEY_BITS)
-        if len(flat) > 1:
-            keys = keys | (flat[1] << _KEY_BITS)
-        if len(flat) > 2:  # a choice: its first two arguments become one number
-            pairs, keys = keys, flat[2]
-            numbers, new = self._pairs.number(pairs, self._pair_count)
-            self._pair_count += len(new)
-            keys = keys | (numbers << _KEY_BITS) | (len(OPERATIONS) << 2 * _KEY_BITS)
-        ids, new = self._operations.number(keys, len(self))  # new operations keep the order of the arrays
-        if len(new):
-            self._made(code, op, [a[new] for a in flat])
+        ids, new = self._operations.share(CODE[op], flat, commutes=len(flat) == 2 and op in COMMUTATIVE)
+        if len(new):  # they keep the order of the arrays
+            fresh = self._complete(len(new))
+            if op == "neg":
+                of = flat[0][new]
+                self.factor.filled[fresh], self.base.filled[fresh] = -self.factor[of], self.base[of]
+            elif op == "mul":
+                self._note_multiples(fresh)
         return ids
 
-    def _made(self, code: int, op: str, flat: list[np.ndarray]) -> np.ndarray:
-        depth = np.maximum.reduce([self.depth[a] for a in flat]) + 1
-        when = np.maximum.reduce([self.when[a] for a in flat])
-        first, second, third = [*flat, -1, -1][:3]
-        fresh = self._append(code, first, second, third, len(flat[0]), depth, when)
-        if op == "neg":
-            self.factor.filled[fresh], self.base.filled[fresh] = -self.factor[flat[0]], self.base[flat[0]]
-        elif op == "mul":
-            for scale, other in (flat, flat[::-1]):
-                constant = self.code[scale] == CONST
+    def _note_multiples(self, fresh: np.ndarray) -> None:
+        first, second = self.first[fresh], self.second[fresh]
+        for scale, other in ((first, second), (second, first)):
+            constant = self.code[scale] == CONST
+            if constant.any():
                 self.factor.filled[fresh[constant]] = self.numbers[scale[constant]]
                 self.base.filled[fresh[constant]] = other[constant]
-        return fresh
 
     def _routed(self, arguments, rules) -> np.ndarray:
         """Each element by the first rule (condition, result) that holds for it; both are functions of arrays."""
@@ -395,14 +392,11 @@ class ArrayProgram:
 
     def needed(self, outputs) -> np.ndarray:
         """The operations that the outputs need, in order."""
-        wanted = np.zeros(len(self), bool)
-        front = distinct(np.ravel(outputs))
-        while len(front):
-            wanted[front] = True
-            below = np.concatenate(self.arguments(front))
-            below = below[below >= 0]
-            front = distinct(below[~wanted[below]])
-        return np.flatnonzero(wanted)
+        return self.reachable(outputs, np.ones(len(self), bool))
+
+    def reachable(self, roots, wanted: np.ndarray) -> np.ndarray:
+        """Operations that the roots need, not looking behind those that are not wanted; in order."""
+        return reachable((self.code, self.first, self.second, self.third), LINEAR + 1, np.ravel(roots), wanted)
 
     def layers(self, nodes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Operations in groups that can be computed together, one kind at a time, each after its arguments."""

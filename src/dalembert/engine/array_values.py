@@ -1,4 +1,4 @@
-"""Numbers for the operations of a program in arrays: one numpy call for all operations of one kind and depth."""
+"""Numbers for the operations of a program in arrays, and operations with some replaced by others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from .array_program import CONST, INPUT, LINEAR, WITH_UNKNOWNS, ArrayProgram
 from .llvm_walk import compiled_walk
 from .program import NUMPY
-from .ragged import distinct
+from .ragged import Column
 
 #: every operation, and how many operands it has
 _OPERANDS = tuple((op, 3 if op == "select" else getattr(function, "nin", 2)) for op, function in NUMPY.items())
@@ -96,37 +96,45 @@ class ArrayValues:
     def __init__(self, program: ArrayProgram, inputs: dict[str, np.ndarray]) -> None:
         self._program, self._inputs = program, inputs
         self._samples = next(table.shape[1] for table in inputs.values() if table.ndim > 1)
-        self._place = np.full(len(program), -1)
-        self._table, self._filled = np.empty((1024, self._samples)), 0
+        self._lanes = (
+            1 << (self._samples - 1).bit_length()
+        )  # of a row; the walk takes vectors whose sizes are powers of two
+        self._place = Column(np.int32)  # the row of an operation
+        self._numbers = Column(np.float64)  # row after row
 
     def __call__(self, nodes: np.ndarray) -> np.ndarray:
         """One row an operation, one column a sample."""
-        program = self._program
-        fresh = np.full(len(program) - len(self._place), -1)
-        self._place = np.concatenate([self._place, fresh])
-        new = reachable(program, nodes, self._place < 0)
-        self._make_room(len(new))
-        self._place[new] = self._filled + np.arange(len(new))
-        self._filled += len(new)
-        table, place = self._table, self._place
-        with np.errstate(all="ignore"):
-            for op, group in program.layers(new):
-                if op == "const":
-                    result = program.numbers[group][:, None]
-                elif op == "input":
-                    result = self._of_inputs(group)
-                else:
-                    operands = [table[place[a]] for a in program.arguments(group) if a[0] >= 0]
-                    if op == "select":
-                        operands[0] = operands[0] != 0.0
-                    result = NUMPY[op](*operands)
-                table[place[group]] = result
-        return table[place[nodes]]
+        program, lanes = self._program, self._lanes
+        self._place.extend(-1, len(program) - self._place.length)
+        place = self._place.filled
+        new = program.reachable(nodes, place < 0)
+        if len(new):
+            first = self._numbers.length // lanes
+            place[new] = np.arange(first, first + len(new))
+            self._numbers.reserve(len(new) * lanes)
+            self._numbers.length += len(new) * lanes
+            self._compute(new, first)
+        return self._numbers.filled.reshape(-1, lanes)[place[nodes], : self._samples]
 
-    def _make_room(self, count: int) -> None:
-        missing = self._filled + count - len(self._table)
-        if missing > 0:
-            self._table = np.concatenate([self._table, np.empty((max(missing, len(self._table)), self._samples))])
+    def _compute(self, new: np.ndarray, first: int) -> None:
+        """Rows from `first` on. Operations come after their arguments; a segment of the walk is what follows each other
+        and is of one kind."""
+        program, place, numbers = self._program, self._place.filled, self._numbers.filled
+        codes, table = program.code[new], numbers.reshape(-1, self._lanes)
+        constants, inputs = np.flatnonzero(codes == CONST), np.flatnonzero(codes == INPUT)
+        table[first + constants] = program.numbers[new[constants]][:, None]
+        if len(inputs):
+            table[first + inputs, : self._samples] = self._of_inputs(new[inputs])
+        edges = np.flatnonzero(np.diff(codes)) + 1
+        starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(new)]])
+        kinds = codes[starts].astype(np.int32) - (LINEAR + 1)
+        computed = kinds >= 0
+        tables = (numbers, kinds[computed], first + starts[computed], first + ends[computed])
+        operands = [place[np.maximum(a, 0)] for a in program.arguments(new)]
+        before = first * operands[0].itemsize  # the walk looks for operands at the rows of their operations
+        compiled_walk(_OPERANDS, self._lanes)(
+            *(t.ctypes.data for t in tables), len(tables[1]), *(a.ctypes.data - before for a in operands)
+        )
 
     def _of_inputs(self, group: np.ndarray) -> np.ndarray:
         program, result = self._program, np.empty((len(group), self._samples))
@@ -139,19 +147,6 @@ class ArrayValues:
         return result
 
 
-def reachable(program: ArrayProgram, roots: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Operations that the roots need, not looking behind those that are not wanted; in order."""
-    found = np.zeros(len(program), bool)
-    front = distinct(np.ravel(roots))
-    front = front[wanted[front]]
-    while len(front):
-        found[front] = True
-        below = np.concatenate(program.arguments(front))
-        below = below[below >= 0]
-        front = distinct(below[wanted[below] & ~found[below]])
-    return np.flatnonzero(found)
-
-
 class Rewriting:
     """Operations with some replaced by others; what was rewritten is remembered.
 
@@ -160,23 +155,27 @@ class Rewriting:
 
     def __init__(self, program: ArrayProgram, *, early: bool = False) -> None:
         self._program, self._early = program, early
-        self._new = np.zeros(0, np.int64)
+        self._new = Column(np.int32)
         self._grow()
 
     def replace(self, old: np.ndarray, new: np.ndarray) -> None:
         self._grow()
-        self._new[old] = new
+        self._new.filled[old] = new
 
     def _grow(self) -> None:
-        fresh = np.arange(len(self._new), len(self._program))
-        waits = np.full(len(fresh), True) if self._early else self._program.when[fresh] == WITH_UNKNOWNS
-        self._new = np.concatenate([self._new, np.where(waits, -1, fresh)])
+        first, last = self._new.length, len(self._program)
+        fresh = np.arange(first, last, dtype=np.int32)
+        if self._early:
+            fresh[:] = -1
+        else:
+            fresh[self._program.when.filled[first:] == WITH_UNKNOWNS] = -1
+        self._new.extend(fresh, last - first)
 
     def __call__(self, roots: np.ndarray) -> np.ndarray:
         program = self._program
         self._grow()
-        new = self._new
-        for op, group in program.batches(reachable(program, np.ravel(roots), new < 0)):
+        new = self._new.filled
+        for op, group in program.batches(program.reachable(roots, new < 0)):
             if op in ("const", "input"):
                 new[group] = group
                 continue
@@ -186,4 +185,4 @@ class Rewriting:
             new[group] = group
             if not same.all():
                 new[group[~same]] = program.apply(op, *[a[~same] for a in replaced])
-        return new[roots]
+        return new[roots].astype(np.int64)

@@ -1,10 +1,11 @@
-"""A compiled walk through a program in arrays, for one sample: one loop an operation, any program.
+"""A compiled walk through a program in arrays, for one sample or a few: one loop an operation, any program.
 
     walk(values, codes, firsts, lasts, segments, a, b, c)
 
 Segment s computes values[k] = op(values[a[k]], values[b[k]], values[c[k]]) for k = firsts[s], ..., lasts[s] - 1, where
-op is codes[s]. Truth values are the numbers 0 and 1. The code does not depend on the program, so that it is compiled
-once and for all; an operation costs a few nanoseconds, where numpy copies its operands first.
+op is codes[s]; with several samples (a power of two) every value is a vector. Truth values are the numbers 0 and 1. The
+code does not depend on the program, so that it is compiled once and for all; an operation costs a few nanoseconds,
+where numpy copies its operands first.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _GIVES_TRUTH = (*_LOGIC, "lt", "le", "gt", "ge", "eq", "ne", "finite")
 
 
 @functools.cache
-def compiled_walk(operations: tuple[tuple[str, int], ...]):
+def compiled_walk(operations: tuple[tuple[str, int], ...], samples: int = 1):
     """The walk for operations given by name and number of operands; their codes are their places."""
-    code, _ = compile_text(_text(operations), effort=2)
+    code, _ = compile_text(_text(operations, samples), effort=2)
     _KEPT.append(code)
     return code.function("walk", *[ctypes.c_void_p] * 4, ctypes.c_int64, *[ctypes.c_void_p] * 3)
 
@@ -31,8 +32,8 @@ def compiled_walk(operations: tuple[tuple[str, int], ...]):
 _KEPT: list = []
 
 
-def _text(operations: tuple[tuple[str, int], ...]) -> str:
-    arithmetic = Arithmetic()
+def _text(operations: tuple[tuple[str, int], ...], samples: int) -> str:
+    arithmetic = Arithmetic(width=samples)
     w = Writer(arithmetic)
     w.label("entry")
     w.put("br label %segment")
@@ -76,7 +77,7 @@ def _loop(w: Writer, code: int, op: str, count: int) -> None:
         operands[0] = w.compare("une", operands[0], zero)
     result = w.operation(op, operands)
     if op in _GIVES_TRUTH:
-        result = w.new(f"uitofp i1 {result} to double")
+        result = w.new(f"uitofp {w.arithmetic.truth} {result} to {w.arithmetic.number}")
     w.store(result, "%values", k)
     w.put(f"{k}.next = add i64 {k}, 1")
     w.put(f"br i1 {w.new(f'icmp slt i64 {k}.next, %lasts.here')}, label %turn{code}, label %done")

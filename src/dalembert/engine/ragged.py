@@ -11,23 +11,29 @@ class Column:
     """A growing numpy array."""
 
     def __init__(self, dtype) -> None:
-        self._all: np.ndarray = np.zeros(1024, dtype)
+        self.room: np.ndarray = np.zeros(1024, dtype)  # all of it, also what is not filled
         self.length = 0
 
-    def extend(self, values, count: int) -> None:
+    def reserve(self, count: int) -> None:
+        """Make room for `count` more."""
         end = self.length + count
-        if end > len(self._all):
-            room = np.zeros(max(end - len(self._all), len(self._all)), self._all.dtype)
-            self._all = np.concatenate([self._all, room])
-        self._all[self.length : end] = values
-        self.length = end
+        if end > len(self.room):
+            room = np.empty(max(end + 1, 2 * len(self.room)), self.room.dtype)
+            room[: self.length] = self.room[: self.length]
+            room[-1] = 0  # what the place -1 means, which stands for no operation
+            self.room = room
+
+    def extend(self, values, count: int) -> None:
+        self.reserve(count)
+        self.room[self.length : self.length + count] = values
+        self.length += count
 
     def __getitem__(self, index) -> Any:
-        return self._all[index]
+        return self.room[index]
 
     @property
     def filled(self) -> np.ndarray:
-        return self._all[: self.length]
+        return self.room[: self.length]
 
 
 def spread(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

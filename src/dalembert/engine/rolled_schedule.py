@@ -408,12 +408,11 @@ def _cuts(places: np.ndarray) -> list[int]:
     """Where new pieces begin, so that within a piece every row has one stride."""
     steps = np.diff(places, axis=1)
     turns = np.flatnonzero(np.any(steps[:, 1:] != steps[:, :-1], axis=0)) + 1  # step k differs from step k - 1
-    cuts, last = [0], 0
-    for k in turns.tolist():
-        if k > last:  # the step from k to k + 1 is new: member k still belongs to the piece before
-            last = k + 1
-            cuts.append(last)
-    return [k for k in cuts if k < places.shape[1]]
+    # the step from k to k + 1 is new: member k still belongs to the piece before, and a turn at k + 1 means nothing
+    new = np.concatenate([np.ones(min(1, len(turns)), bool), np.diff(turns) > 1])
+    since = np.arange(len(turns)) - np.maximum.accumulate(np.where(new, np.arange(len(turns)), 0))
+    cuts = np.concatenate([[0], turns[since % 2 == 0] + 1])
+    return cuts[cuts < places.shape[1]].tolist()
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:
