@@ -48,7 +48,22 @@ class ArrayReduced:
     growth: np.ndarray  # multipliers of blocks that were solved directly
     solutions: list[np.ndarray]  # of those blocks, in the order of their unknowns
     statistics: dict
-    _stages: tuple[Rewriting, Rewriting]
+    _stages: tuple[Rewriting, ...]
+
+    def nodes(self) -> list[np.ndarray]:
+        """All operations that are named here."""
+        return [
+            *[nodes for block in self.blocks for nodes in (block.update, block.growth)],
+            self.growth,
+            *self.solutions,
+        ]
+
+    def renumber(self, place: np.ndarray) -> None:
+        """Operations have new numbers; nothing can be rewritten any more."""
+        for block in self.blocks:
+            block.update, block.growth = place[block.update], place[block.growth]
+        self.growth, self._stages = place[self.growth], ()
+        self.solutions[:] = [place[nodes] for nodes in self.solutions]
 
     def rewrite(self, nodes: np.ndarray) -> np.ndarray:
         """Operations with every eliminated unknown replaced."""

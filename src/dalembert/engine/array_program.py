@@ -104,6 +104,25 @@ class ArrayProgram:
             self._inputs[kind] = self._append(INPUT, len(self.kinds) - 1, np.arange(count), -1, count, 0, when)
         return self._inputs[kind]
 
+    def forget_all_but(self, roots: np.ndarray) -> np.ndarray:
+        """Keep inputs, constants and what the roots need. A column of new numbers; -1 where an operation is gone."""
+        wanted = np.zeros(len(self), bool)
+        wanted[self.needed(roots)] = True
+        wanted |= (self.code.filled == INPUT) | (self.code.filled == CONST)
+        kept, place = np.flatnonzero(wanted), np.full(len(self) + 1, -1)  # the last: of no argument at all
+        place[kept] = np.arange(len(kept))
+        for column in (*self._made_by_key, self.numbers, self.factor, self.base, self.truth_value, self.batch):
+            column.keep(kept)
+        arguments = self.code.filled > LINEAR
+        for column in (self.first, self.second, self.third):
+            column.filled[arguments] = place[column.filled[arguments]]
+        self.base.filled[:] = place[self.base.filled]
+        self.form_key, self.form_coefficient = Column(np.int32), Column(np.int32)
+        self._inputs = {kind: place[nodes] for kind, nodes in self._inputs.items()}
+        self._known = {key: int(place[node]) for key, node in self._known.items()}
+        self._operations = OperationTable(self._made_by_key, LINEAR + 1)
+        return place
+
     # -- linear forms -------------------------------------------------------------------------------------------
 
     def differentials(self, count: int) -> np.ndarray:

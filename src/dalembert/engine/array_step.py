@@ -85,11 +85,19 @@ def build_array_step(
     program.linear_systems = inside = ArrayLinearSystems(program, samples)
     residual, entries = trace_with_entries(program, functions.residual, x, *rest)
     finish = trace(program, functions.checked_finish, x, *rest)
+    # of what was traced, derivatives are the most, and only those of the residual itself are needed further on
+    place = program.forget_all_but(np.concatenate([residual, entries[2], finish, guess, *inside.nodes()]))
+    residual, finish, guess, entries = place[residual], place[finish], place[guess], (*entries[:2], place[entries[2]])
+    inside.renumber(place)
+    x = program.inputs("x", functions.size)
     reduced = reduce_arrays(program, x, residual, entries, samples, functions.unknowns, functions.equations)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
     finish = reduced.rewrite(finish)
     put_in = inside.put_in(reduced)
-    return ArrayStep(functions, program, reduced, unknowns, put_in(guess[unknowns]), put_in(finish))
+    guess, finish = put_in(guess[unknowns]), put_in(finish)
+    place = program.forget_all_but(np.concatenate([guess, finish, *reduced.nodes()]))
+    reduced.renumber(place)
+    return ArrayStep(functions, program, reduced, unknowns, place[guess], place[finish])
 
 
 def samples_around(

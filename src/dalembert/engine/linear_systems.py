@@ -90,6 +90,16 @@ class ArrayLinearSystems:
         found[changing] = stand_ins[rank[which]]
         return found
 
+    def nodes(self) -> list[np.ndarray]:
+        """The operations that `put_in` needs."""
+        return [*self._growth, *[nodes for pair in self._solved for nodes in pair]]
+
+    def renumber(self, place: np.ndarray) -> None:
+        """Operations have new numbers; nothing can be solved any more."""
+        self._growth = [place[nodes] for nodes in self._growth]
+        self._solved = [(place[stand_ins], place[operations]) for stand_ins, operations in self._solved]
+        self._known, self._solutions = {}, {}
+
     def put_in(self, reduced: ArrayReduced) -> Rewriting:
         """Put the solutions in the place of the inputs that stand for them; for other operations, what does so."""
         rewrite = Rewriting(self._program, early=True)

@@ -30,8 +30,9 @@ class OperationTable:
 
     def __init__(self, columns: tuple[Column, ...], first_code: int) -> None:
         """Operations with codes below `first_code` are not shared."""
-        self._columns, self._first_code, self._count = columns, first_code, 0
-        self._table = np.full(1024, _FREE, dtype=np.int32)
+        self._columns, self._first_code = columns, first_code
+        self._count, self._table = columns[0].length, np.zeros(0, dtype=np.int32)
+        self._make_room(512)
 
     def share(self, code: int, arguments: list[np.ndarray], *, commutes: bool) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of operations, and where new ones appear first; these are numbered in turn."""

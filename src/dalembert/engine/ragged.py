@@ -28,6 +28,13 @@ class Column:
         self.room[self.length : self.length + count] = values
         self.length += count
 
+    def keep(self, places: np.ndarray) -> None:
+        """Nothing but what is at these places."""
+        kept = self.room[places]
+        self.length = 0
+        self.room = np.zeros(len(kept) + 1024, kept.dtype)
+        self.extend(kept, len(kept))
+
     def __getitem__(self, index) -> Any:
         return self.room[index]
 
