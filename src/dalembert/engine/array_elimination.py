@@ -14,7 +14,7 @@ from .array_substitution import substitute_linear
 from .array_values import ArrayValues, Rewriting
 from .block_triangular import matched_rows
 from .elimination import FIRST_BLOCK, Scaling, check_structure
-from .ragged import distinct, reduced
+from .ragged import LargestOf, distinct, reduced
 from .sparse_elimination import PIVOT_THRESHOLD
 
 #: more Newton blocks than this in a row are solved as one
@@ -80,7 +80,7 @@ def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) ->
     """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
     levels = np.array(program.when.filled, dtype=np.int64)
     late = program.reachable(nodes, levels == WITH_UNKNOWNS)
-    for op, group in program.layers(late):
+    for op, group in program.batches(late):
         if op == "input":
             levels[group] = FIRST_BLOCK + block_of[program.second[group]]
         else:
@@ -148,8 +148,11 @@ def reduce_arrays(
 def largest_sizes(values: np.ndarray) -> np.ndarray:
     """The largest finite size of every row of samples; one where none is."""
     sizes = np.abs(values)
-    finite = np.isfinite(sizes)
-    return np.where(finite.any(axis=1), np.max(np.where(finite, sizes, 0.0), axis=1, initial=0.0), 1.0)
+    infinite = ~np.isfinite(sizes)
+    if not infinite.any():
+        return sizes.max(axis=1, initial=0.0)
+    sizes[infinite] = 0.0
+    return np.where(infinite.all(axis=1), 1.0, sizes.max(axis=1, initial=0.0))
 
 
 def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, names):
@@ -238,9 +241,7 @@ def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scal
     row_scale = row_scale[rows_kept]
     sizes = np.abs(values(matrix.nodes)) * row_scale[matrix.rows, None]
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
-    largest = np.zeros((matrix.size, sizes.shape[1]))
-    np.maximum.at(largest, matrix.columns, sizes)
-    largest = largest[matrix.columns]
+    largest = LargestOf(matrix.columns, matrix.size)(sizes)[matrix.columns]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = np.where(largest > 0, sizes / largest, 1.0)
     ratios = np.where(np.any(sizes > 0, axis=1)[:, None], ratios, 0.0)

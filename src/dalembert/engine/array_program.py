@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .labels import labelled
 from .operation_table import OperationTable
 from .program import BOOLEAN, COMMUTATIVE, NUMPY
 from .ragged import Column, spread
@@ -33,7 +34,8 @@ class ArrayProgram:
 
     in_arrays = True
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
+        """There is room for the expected number of operations, and more is found if there are more."""
         self.code = Column(np.int8)
         self.first, self.second, self.third = Column(np.int32), Column(np.int32), Column(np.int32)
         self.numbers = Column(np.float64)  # of a constant
@@ -47,7 +49,9 @@ class ArrayProgram:
         self._inputs: dict[str, np.ndarray] = {}
         self._known: dict = {}  # constants
         self._made_by_key = (self.code, self.first, self.second, self.third, self.depth, self.when)
-        self._operations = OperationTable(self._made_by_key, LINEAR + 1)
+        self._operations = OperationTable(self._made_by_key, LINEAR + 1, expected)
+        for column in (*self._made_by_key, self.numbers, self.factor, self.base, self.truth_value, self.batch):
+            column.reserve(expected)
         self.zero, self.one = 0, 1
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.constants(np.array([0.0, 1.0]))
@@ -82,10 +86,8 @@ class ArrayProgram:
         values = np.asarray(values)
         truth = values.dtype == np.bool_
         flat = np.ravel(values).astype(np.float64).view(np.int64)
-        if len(flat) and np.all(flat == flat[0]):
-            unique, where = flat[:1], np.zeros(len(flat), np.int64)
-        else:
-            unique, where = np.unique(flat, return_inverse=True)
+        where, first = labelled(flat)
+        unique = flat[first]
         ids = [self._known.get((truth, bits)) for bits in unique.tolist()]
         missing = [k for k, found in enumerate(ids) if found is None]
         if missing:
@@ -104,15 +106,16 @@ class ArrayProgram:
             self._inputs[kind] = self._append(INPUT, len(self.kinds) - 1, np.arange(count), -1, count, 0, when)
         return self._inputs[kind]
 
-    def forget_all_but(self, roots: np.ndarray) -> np.ndarray:
-        """Keep inputs, constants and what the roots need. A column of new numbers; -1 where an operation is gone."""
+    def forget_all_but(self, roots: np.ndarray, *, for_good: bool = False) -> np.ndarray:
+        """Keep inputs, constants and what the roots need; `for_good` if little will come after that. A column of new
+        numbers; -1 where an operation is gone."""
         wanted = np.zeros(len(self), bool)
         wanted[self.needed(roots)] = True
         wanted |= (self.code.filled == INPUT) | (self.code.filled == CONST)
-        kept, place = np.flatnonzero(wanted), np.full(len(self) + 1, -1)  # the last: of no argument at all
+        kept, place = np.flatnonzero(wanted), np.full(len(self) + 1, -1, np.int32)  # the last: of no argument at all
         place[kept] = np.arange(len(kept))
         for column in (*self._made_by_key, self.numbers, self.factor, self.base, self.truth_value, self.batch):
-            column.keep(kept)
+            column.keep(kept, tight=for_good)
         arguments = self.code.filled > LINEAR
         for column in (self.first, self.second, self.third):
             column.filled[arguments] = place[column.filled[arguments]]
@@ -120,7 +123,7 @@ class ArrayProgram:
         self.form_key, self.form_coefficient = Column(np.int32), Column(np.int32)
         self._inputs = {kind: place[nodes] for kind, nodes in self._inputs.items()}
         self._known = {key: int(place[node]) for key, node in self._known.items()}
-        self._operations = OperationTable(self._made_by_key, LINEAR + 1)
+        self._operations.start_again(tight=for_good)
         return place
 
     # -- linear forms -------------------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ class ArrayProgram:
             nodes_b = self.neg(nodes_b)
         rows, keys = np.concatenate([rows_a, rows_b]), np.concatenate([keys_a, keys_b])
         nodes = np.concatenate([nodes_a, nodes_b])
-        order = np.lexsort((keys, rows))
+        order = np.argsort((rows << 32) | keys, kind="stable")  # which merges two sorted runs
         rows, keys, nodes = rows[order], keys[order], nodes[order]
         twice = np.flatnonzero((rows[1:] == rows[:-1]) & (keys[1:] == keys[:-1]))
         nodes[twice] = self.add(nodes[twice], nodes[twice + 1])
@@ -426,6 +429,8 @@ class ArrayProgram:
         yield from self._groups(nodes, self.batch[nodes])
 
     def _groups(self, nodes: np.ndarray, keys: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        if keys.max(initial=0) < 1 << 16:
+            keys = keys.astype(np.uint16)  # which numpy sorts by counting
         order = np.argsort(keys, kind="stable")
         edges = np.flatnonzero(np.diff(keys[order])) + 1
         for group in np.split(nodes[order], edges):

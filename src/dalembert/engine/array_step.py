@@ -15,8 +15,12 @@ from .elimination import FIRST_BLOCK
 from .linear_systems import ArrayLinearSystems
 from .trace import trace, trace_with_entries
 
-#: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together
+#: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together,
+#: and fewer still for very large ones
 DISTANCES = (0.0, 1e-2, 1e-2, 0.1, 0.1, 1.0, 1.0, 1.0)
+FEW_DISTANCES, FEW_FROM = (0.0, 1e-2, 0.1, 1.0), 50_000
+#: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
+OPERATIONS_AN_UNKNOWN = 25
 
 
 @dataclass
@@ -70,7 +74,7 @@ def build_array_step(
     functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0
 ) -> ArrayStep:
     """Trace, differentiate, eliminate. The pivots suit the given state and states around it."""
-    program = ArrayProgram()
+    program = ArrayProgram(expected=OPERATIONS_AN_UNKNOWN * functions.size)
     x = program.inputs("x", functions.size)
     rest = (
         program.inputs("t", 1)[0],
@@ -95,7 +99,7 @@ def build_array_step(
     finish = reduced.rewrite(finish)
     put_in = inside.put_in(reduced)
     guess, finish = put_in(guess[unknowns]), put_in(finish)
-    place = program.forget_all_but(np.concatenate([guess, finish, *reduced.nodes()]))
+    place = program.forget_all_but(np.concatenate([guess, finish, *reduced.nodes()]), for_good=True)
     reduced.renumber(place)
     return ArrayStep(functions, program, reduced, unknowns, place[guess], place[finish])
 
@@ -109,7 +113,7 @@ def samples_around(
     disturbance of the size of the numbers themselves would tear every link.
     """
     random = np.random.default_rng(seed)
-    distance = np.array(DISTANCES)
+    distance = np.array(DISTANCES if len(x) < FEW_FROM else FEW_DISTANCES)
     samples = {
         "t": np.full((1, len(distance)), t),
         "h": np.array([h]),

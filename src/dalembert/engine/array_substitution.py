@@ -16,7 +16,7 @@ from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_p
 from .array_program import ONCE_A_RUN, WITH_UNKNOWNS, ArrayProgram
 from .array_values import ArrayValues, Rewriting
 from .elimination import LAST_THRESHOLD, SUBSTITUTION_THRESHOLD
-from .ragged import distinct, joined, reduced
+from .ragged import LargestOf, distinct, joined, reduced
 
 
 class Pattern:
@@ -84,8 +84,7 @@ class _Equations:
         places = hidden.rows * self.size + hidden.columns
         self.named, self.meant = Pattern(self.size, places), Pattern(self.size, places)
         sizes = self._sizes(jacobian)
-        self.column_size = np.zeros((self.size, sizes.shape[1]))
-        np.maximum.at(self.column_size, jacobian.columns, sizes)
+        self.column_size = LargestOf(jacobian.columns, self.size)(sizes)
         self.rounds: list[tuple[np.ndarray, np.ndarray]] = []
         self.growth: list[np.ndarray] = []
         self._definitions: list[tuple[np.ndarray, np.ndarray]] = []  # (unknowns, operations)

@@ -21,11 +21,11 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sparse
 
 from ..errors import ModelError
 from .block_triangular import block_triangular
 from .program import CONST, INPUT, LINEAR, Program, Values
+from .ragged import LargestOf
 from .sparse_elimination import Factors, Pivoting, eliminate_columns
 
 #: levels of an operation: known at compile time, once a run, once a step, and from here on with the blocks
@@ -216,12 +216,12 @@ class Scaling:
     @classmethod
     def of_entries(cls, sizes: np.ndarray, rows: np.ndarray, columns: np.ndarray, n: int) -> Scaling:
         """From the largest sampled size of every entry."""
-        matrix = sparse.csr_matrix((sizes, (rows, columns)), shape=(n, n))
+        in_row, in_column = LargestOf(rows, n), LargestOf(columns, n)
         row_scale, column_scale = np.ones(n), np.ones(n)
         for _ in range(12):
-            current = sparse.diags_array(row_scale) @ matrix @ sparse.diags_array(column_scale)
-            row_scale = row_scale / np.sqrt(_or_one(current.max(axis=1).toarray().ravel()))
-            column_scale = column_scale / np.sqrt(_or_one(current.max(axis=0).toarray().ravel()))
+            current = row_scale[rows] * sizes * column_scale[columns]
+            row_scale = row_scale / np.sqrt(_or_one(in_row(current)))
+            column_scale = column_scale / np.sqrt(_or_one(in_column(current)))
         return cls(row_scale, column_scale)
 
 

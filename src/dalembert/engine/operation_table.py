@@ -28,11 +28,22 @@ class OperationTable:
     `columns` are those of a program: code, first, second, third, depth, when. New operations are written into them.
     """
 
-    def __init__(self, columns: tuple[Column, ...], first_code: int) -> None:
+    def __init__(self, columns: tuple[Column, ...], first_code: int, expected: int) -> None:
         """Operations with codes below `first_code` are not shared."""
         self._columns, self._first_code = columns, first_code
-        self._count, self._table = columns[0].length, np.zeros(0, dtype=np.int32)
-        self._make_room(512)
+        self._count, self._table = 0, np.zeros(0, dtype=np.int32)
+        self._make_room(max(512, expected))
+
+    def start_again(self, *, tight: bool) -> None:
+        """With the operations that the columns hold now."""
+        self._count = self._columns[0].length
+        if tight:
+            self._table = np.zeros(0, dtype=np.int32)
+        if 3 * self._count > 2 * len(self._table):
+            self._make_room(512)
+        else:
+            self._table[:] = _FREE
+            self._fill()
 
     def share(self, code: int, arguments: list[np.ndarray], *, commutes: bool) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of operations, and where new ones appear first; these are numbered in turn."""
@@ -56,11 +67,14 @@ class OperationTable:
         return ids, fresh[:new]
 
     def _make_room(self, count: int) -> None:
-        """At most half of the places are taken, also if all that come are new."""
-        wanted = 2 * (self._count + count)
-        if wanted <= len(self._table):
+        """At most two thirds of the places are taken, also if all that come are new."""
+        wanted = self._count + count
+        if 3 * wanted <= 2 * len(self._table):
             return
-        self._table = np.full(1 << int(wanted - 1).bit_length(), _FREE, dtype=np.int32)
+        self._table = np.full(2 << int(wanted).bit_length(), _FREE, dtype=np.int32)
+        self._fill()
+
+    def _fill(self) -> None:
         columns = self._columns[:4]
         arrays = (*(column.room for column in columns), self._table)
         _function("fill")(
@@ -80,8 +94,11 @@ def _code():
 
 
 #: found = (the next number, how many were new). A place is found from the last argument (its three lowest bits are the
-#: lowest of the place) and from how far the one before lies from it, or which constant it is.
+#: lowest of the place) and from how far the one before lies from it, or which constant it is. The place of a later
+#: operation is asked for in time.
 _TEXT = """
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+
 define internal i64 @place(i64 %a, i64 %b, i64 %c, i64 %code, ptr %codes, i64 %mask) alwaysinline {
   %code.at = getelementptr i8, ptr %codes, i64 %a
   %code.a = load i8, ptr %code.at
@@ -137,6 +154,26 @@ define internal i64 @get8(ptr %column, i64 %k) alwaysinline {
   ret i64 %value
 }
 
+define internal { i64, i64, i64 } @asked(ptr %as, ptr %bs, ptr %cs, i64 %k, i64 %b.step, i64 %c.step, i1 %orders)
+    alwaysinline {
+  %b.k = mul i64 %k, %b.step
+  %c.k = mul i64 %k, %c.step
+  %a.at = getelementptr i64, ptr %as, i64 %k
+  %b.at = getelementptr i64, ptr %bs, i64 %b.k
+  %c.at = getelementptr i64, ptr %cs, i64 %c.k
+  %a.given = load i64, ptr %a.at
+  %b.given = load i64, ptr %b.at
+  %c = load i64, ptr %c.at
+  %wrong = icmp sgt i64 %a.given, %b.given
+  %swap = and i1 %wrong, %orders
+  %a = select i1 %swap, i64 %b.given, i64 %a.given
+  %b = select i1 %swap, i64 %a.given, i64 %b.given
+  %with.a = insertvalue { i64, i64, i64 } poison, i64 %a, 0
+  %with.b = insertvalue { i64, i64, i64 } %with.a, i64 %b, 1
+  %with.c = insertvalue { i64, i64, i64 } %with.b, i64 %c, 2
+  ret { i64, i64, i64 } %with.c
+}
+
 define void @share(ptr %as, ptr %bs, ptr %cs, ptr %codes, ptr %first, ptr %second, ptr %third, ptr %depth, ptr %when,
                    ptr %table, ptr %ids, ptr %fresh, ptr %found, i64 %count, i64 %b.step, i64 %c.step, i64 %mask,
                    i64 %code, i64 %commutes) {
@@ -151,18 +188,21 @@ again:
   %more = icmp slt i64 %k, %count
   br i1 %more, label %begin, label %done
 begin:
-  %b.k = mul i64 %k, %b.step
-  %c.k = mul i64 %k, %c.step
-  %a.at = getelementptr i64, ptr %as, i64 %k
-  %b.at = getelementptr i64, ptr %bs, i64 %b.k
-  %c.at = getelementptr i64, ptr %cs, i64 %c.k
-  %a.given = load i64, ptr %a.at
-  %b.given = load i64, ptr %b.at
-  %c = load i64, ptr %c.at
-  %wrong = icmp sgt i64 %a.given, %b.given
-  %swap = and i1 %wrong, %orders
-  %a = select i1 %swap, i64 %b.given, i64 %a.given
-  %b = select i1 %swap, i64 %a.given, i64 %b.given
+  %ahead.k = add i64 %k, 16
+  %beyond = icmp sge i64 %ahead.k, %count
+  %ahead = select i1 %beyond, i64 %k, i64 %ahead.k
+  %asked.ahead =
+    call { i64, i64, i64 } @asked(ptr %as, ptr %bs, ptr %cs, i64 %ahead, i64 %b.step, i64 %c.step, i1 %orders)
+  %a.ahead = extractvalue { i64, i64, i64 } %asked.ahead, 0
+  %b.ahead = extractvalue { i64, i64, i64 } %asked.ahead, 1
+  %c.ahead = extractvalue { i64, i64, i64 } %asked.ahead, 2
+  %slot.ahead = call i64 @place(i64 %a.ahead, i64 %b.ahead, i64 %c.ahead, i64 %code, ptr %codes, i64 %mask)
+  %ahead.at = getelementptr i32, ptr %table, i64 %slot.ahead
+  call void @llvm.prefetch.p0(ptr %ahead.at, i32 1, i32 3, i32 1)
+  %asked = call { i64, i64, i64 } @asked(ptr %as, ptr %bs, ptr %cs, i64 %k, i64 %b.step, i64 %c.step, i1 %orders)
+  %a = extractvalue { i64, i64, i64 } %asked, 0
+  %b = extractvalue { i64, i64, i64 } %asked, 1
+  %c = extractvalue { i64, i64, i64 } %asked, 2
   %id.at = getelementptr i64, ptr %ids, i64 %k
   %slot.first = call i64 @place(i64 %a, i64 %b, i64 %c, i64 %code, ptr %codes, i64 %mask)
   br label %probe

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 
 
 class Column:
@@ -18,7 +19,7 @@ class Column:
         """Make room for `count` more."""
         end = self.length + count
         if end > len(self.room):
-            room = np.empty(max(end + 1, 2 * len(self.room)), self.room.dtype)
+            room = np.empty(max(end + 1, 4 * len(self.room)), self.room.dtype)  # untouched, it takes no memory
             room[: self.length] = self.room[: self.length]
             room[-1] = 0  # what the place -1 means, which stands for no operation
             self.room = room
@@ -28,12 +29,13 @@ class Column:
         self.room[self.length : self.length + count] = values
         self.length += count
 
-    def keep(self, places: np.ndarray) -> None:
-        """Nothing but what is at these places."""
+    def keep(self, places: np.ndarray, *, tight: bool) -> None:
+        """Nothing but what is at these places; `tight` gives the rest of the memory back."""
         kept = self.room[places]
-        self.length = 0
-        self.room = np.zeros(len(kept) + 1024, kept.dtype)
-        self.extend(kept, len(kept))
+        if tight:
+            self.room = np.zeros(len(kept) + 1, kept.dtype)
+        self.room[: len(kept)] = kept
+        self.length = len(kept)
 
     def __getitem__(self, index) -> Any:
         return self.room[index]
@@ -51,9 +53,32 @@ def spread(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndar
     return rows, np.asarray(starts, dtype=np.int64)[rows] + np.arange(len(rows)) - first[rows]
 
 
+def sorted_order(labels: np.ndarray, count: int) -> np.ndarray:
+    """What `argsort` does, stable, for labels 0 ... count - 1: by counting them."""
+    ones, starts = np.ones(len(labels), np.int8), np.arange(len(labels) + 1)
+    return sparse.csr_array((ones, labels, starts), shape=(len(labels), count)).tocsc().indices
+
+
+class LargestOf:
+    """For every label 0 ... count - 1 the largest of the nonnegative numbers that carry it; zero where none does."""
+
+    def __init__(self, labels: np.ndarray, count: int) -> None:
+        self._order = None if np.all(labels[1:] >= labels[:-1]) else sorted_order(labels, count)
+        lengths = np.bincount(labels, minlength=count)
+        self._count, self._there = count, np.flatnonzero(lengths)
+        self._starts = (np.cumsum(lengths) - lengths)[self._there]
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        found = np.zeros((self._count, *numbers.shape[1:]))
+        if len(self._there):
+            ordered = numbers if self._order is None else numbers[self._order]
+            found[self._there] = np.maximum.reduceat(ordered, self._starts, axis=0)
+        return found
+
+
 def distinct(values: np.ndarray) -> np.ndarray:
     """The values once each, sorted. (numpy's own `unique` hashes, which takes ten times as long for such numbers.)"""
-    ordered = np.sort(values)
+    ordered = np.sort(values, kind="stable")  # they mostly consist of runs that are sorted already
     return ordered[np.concatenate([np.ones(min(1, len(ordered)), bool), ordered[1:] != ordered[:-1]])]
 
 

@@ -9,12 +9,14 @@ or the places are kept in a table. Nothing is declared: the regularity of a chai
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from .array_program import CONST, OPERATIONS, ArrayProgram
+from .array_program import CODE, CONST, OPERATIONS, ArrayProgram
 from .elimination import ONCE_A_RUN
+from .labels import labelled
 from .program import BOOLEAN
 from .ragged import distinct
 
@@ -32,6 +34,7 @@ SHORTEST_PIECE = 8
 PERIODS = (2, 3, 4, 5, 6, 8, 9, 10, 12)
 NEVER = 1 << 60
 _BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
+_QUICK = np.array([name in ("mul", "add", "sub") for name in OPERATIONS])
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,8 @@ class Stage:
         program = memory.program
         self._inside = np.zeros(len(program), bool)
         self._inside[nodes] = True
+        self._columns = program.arguments(nodes)
+        self._layers = list(self._by_depth(nodes))
         self._fused = self._fusion(nodes, stored)
         kept = ~self._fused[nodes]
         roots, levels = nodes[kept], self._levels(nodes)[kept]
@@ -166,16 +171,21 @@ class Stage:
 
     # -- expressions --------------------------------------------------------------------------------------------
 
-    def _by_depth(self, nodes: np.ndarray):
+    def _by_depth(self, nodes: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Operations that do not need each other, with their arguments, each after what it needs."""
         depth = self._program.depth[nodes]
+        if depth.max(initial=0) < 1 << 16:
+            depth = depth.astype(np.uint16)  # which numpy sorts by counting
         order = np.argsort(depth, kind="stable")
-        for layer in np.split(nodes[order], np.flatnonzero(np.diff(depth[order])) + 1):
-            yield layer, self._program.arguments(layer)
+        edges = np.flatnonzero(np.diff(depth[order])) + 1
+        columns = [np.split(column[order], edges) for column in (nodes, *self._columns)]
+        for layer, *arguments in zip(*columns, strict=True):
+            yield layer, arguments
 
     def _fusion(self, nodes: np.ndarray, stored: np.ndarray) -> np.ndarray:
         """Which operations are computed inside their only user."""
         program = self._program
-        first, second, third = program.arguments(nodes)
+        first, second, third = self._columns
         second = np.where(second == first, -1, second)
         third = np.where((third == first) | (third == second), -1, third)
         used = np.concatenate([first, second, third])
@@ -183,7 +193,7 @@ class Stage:
         fused = self._inside & ((uses == 1) | (self._cheap(nodes) & (uses <= MOST_COPIES))) & ~stored
         self._keep_alike(nodes, fused)
         size = np.zeros(len(program), np.int64)
-        for layer, arguments in self._by_depth(nodes):
+        for layer, arguments in self._layers:
             inner = [np.where(a >= 0, fused[a] * size[a], 0) for a in arguments]
             total = 1 + np.sum(inner, axis=0)
             size[layer] = total
@@ -197,32 +207,32 @@ class Stage:
     def _cheap(self, nodes: np.ndarray) -> np.ndarray:
         """Operations that are computed sooner than stored and read again: a factor of the run, a sign."""
         program = self._program
-        first, second, _ = program.arguments(nodes)
-        names = np.array(OPERATIONS, dtype=object)[program.code[nodes]]
+        first, second, _ = self._columns
+        codes = program.code[nodes]
         early = (program.when[first] <= ONCE_A_RUN) | ((second >= 0) & (program.when[second] <= ONCE_A_RUN))
         found = np.zeros(len(program), bool)
-        found[nodes] = (names == "neg") | (np.isin(names, ("mul", "add", "sub")) & early)
+        found[nodes] = (codes == CODE["neg"]) | (_QUICK[codes] & early)
         return found
 
     def _keep_alike(self, nodes: np.ndarray, fused: np.ndarray) -> None:
         """Operations that were made together are computed inside their users only where most of them have users that
         were made together, too. Else one regular loop would become several with long strides."""
         program, batch = self._program, self._program.batch
-        columns = program.arguments(nodes)
-        single = np.concatenate([a[(a >= 0) & fused[a]] for a in columns])
-        users = np.concatenate([nodes[(a >= 0) & fused[a]] for a in columns])
+        inner = [(a >= 0) & fused[a] for a in self._columns]
+        single = np.concatenate([a[here] for a, here in zip(self._columns, inner, strict=True)])
+        users = np.concatenate([nodes[here] for here in inner])
         count = int(program.batch.filled[-1]) + 1
         pair = batch[single].astype(np.int64) * count + batch[users]
-        pairs, which, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+        which, first = labelled(pair)
         made = np.bincount(batch[nodes], minlength=count)
-        usual = sizes >= USUAL_SHARE * made[pairs // count]
+        usual = np.bincount(which) >= USUAL_SHARE * made[pair[first] // count]
         fused[single[~usual[which]]] = False
 
     def _shapes(self, nodes: np.ndarray) -> np.ndarray:
         """A number that is equal for expressions of one shape."""
         program, fused = self._program, self._fused
         shape = np.zeros(len(program), np.uint64)
-        for layer, arguments in self._by_depth(nodes):
+        for layer, arguments in self._layers:
             own = program.code[layer].astype(np.uint64)
             for position, a in enumerate(arguments):
                 leaf = np.uint64(1) + _BOOLEAN[program.code[a]].astype(np.uint64)
@@ -237,7 +247,7 @@ class Stage:
         any of them needs, so that what looks alike stays together."""
         program, batch = self._program, self._program.batch
         user, used, stores = [], [], []
-        for a in program.arguments(nodes):
+        for a in self._columns:
             there = (a >= 0) & self._inside[a]
             user.append(batch[nodes[there]].astype(np.int64))
             used.append(batch[a[there]].astype(np.int64))
@@ -258,7 +268,7 @@ class Stage:
         read_at = np.zeros(len(program), np.int64)  # the level of the loop in which an operation is computed
         read_at[roots] = levels
         found = np.zeros(len(program), np.int64)
-        for layer, arguments in reversed(list(self._by_depth(nodes))):
+        for layer, arguments in reversed(self._layers):
             for a in arguments:
                 there = (a >= 0) & self._inside[a]
                 inner = there & self._fused[a]
