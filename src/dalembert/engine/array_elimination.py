@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -26,7 +27,15 @@ SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
 
 
 class TooIrregular(Exception):
-    """Nothing is gained by treating this system in arrays."""
+    """Nothing is gained by treating this system in loops.
+
+    `fill` is how many entries a row of the matrix had where that was seen, `traced` the residual of the step, where it
+    was traced already.
+    """
+
+    def __init__(self, fill: float = 0.0, traced: Any = None) -> None:
+        super().__init__()
+        self.fill, self.traced = fill, traced
 
 
 @dataclass
@@ -213,7 +222,7 @@ class ArrayFactors:
             chosen = _pivots(program, matrix, values, row_scale)
             left = len(distinct(matrix.rows))
             if len(self._rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
-                raise TooIrregular
+                raise TooIrregular(fill=len(matrix.rows) / left)
             matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
             self._rounds.append(done)
             multipliers.append(done.factors[program.code[done.factors] != CONST])

@@ -61,7 +61,7 @@ def choose_engine(
                     f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). "
                     'Use an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
                 )
-            return _sparse(functions, compensated).begin(str(runner))
+            return _sparse(functions, compensated, Unkeyed(runner.traced)).begin(str(runner))
         return runner.begin()
     except UnsupportedByEngine as reason:
         if engine == "native" or extended:
@@ -102,12 +102,12 @@ def _made(kind: Callable[..., Runner], *arguments) -> Runner | TooLarge:
     try:
         return kind(*arguments)
     except TooLarge as reason:
-        return TooLarge(str(reason))
+        return TooLarge(str(reason), reason.traced)
 
 
 @functools.lru_cache(maxsize=64)
-def _sparse(functions: StepFunctions, compensated: bool) -> SparseRun:
-    return SparseRun(functions, compensated)
+def _sparse(functions: StepFunctions, compensated: bool, traced: Unkeyed) -> SparseRun:
+    return SparseRun(functions, compensated, traced.value)
 
 
 @functools.lru_cache(maxsize=64)

@@ -35,18 +35,20 @@ DENSE_UP_TO = 60
 class Function:
     """A function of flat float arrays, `function(x, *rest)`, with its sparse Jacobian by x."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable, traced: TracedInArrays | None = None) -> None:
+        """`traced` if that was done elsewhere."""
         self._function = function
-        self._traced: dict[tuple, _Traced | _TracedInArrays | None] = {}
+        self._traced: dict[tuple, _Traced | TracedInArrays | None] = {}
+        self._given = traced
 
     def __call__(self, *arguments) -> tuple[np.ndarray, sparse.csr_matrix]:
         """Value and Jacobian by the first argument."""
         arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
         shapes = tuple(a.shape for a in arrays)
         if shapes not in self._traced:
-            kind = _TracedInArrays if sum(a.size for a in arrays) > IN_ARRAYS_FROM else _Traced
+            kind = traced_in_arrays if sum(a.size for a in arrays) > IN_ARRAYS_FROM else _Traced
             try:
-                self._traced[shapes] = kind(self._function, shapes)
+                self._traced[shapes] = self._given or kind(self._function, shapes)
             except UnsupportedByEngine:
                 self._traced[shapes] = None
         traced = self._traced[shapes]
@@ -110,20 +112,26 @@ class _Pattern:
         return matrix
 
 
-class _TracedInArrays:
-    """The same for large arguments."""
+class TracedInArrays:
+    """The same for large arguments: outputs and (output, j, operation) of the Jacobian by the first of the inputs."""
 
-    def __init__(self, function: Callable, shapes: tuple) -> None:
-        program = ArrayProgram()
-        inputs = [program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
-        outputs, (rows, columns, entries) = trace_with_entries(program, function, *inputs)
-        self._count = len(outputs)
-        self._pattern = _Pattern(rows, columns, (self._count, math.prod(shapes[0])))
-        self._evaluate = ArrayEvaluator(program, np.concatenate([outputs, entries]))
+    def __init__(self, program: ArrayProgram, outputs: np.ndarray, entries: tuple, size: int, kinds: tuple) -> None:
+        rows, columns, nodes = entries
+        self._kinds, self._count = kinds, len(outputs)
+        self._pattern = _Pattern(rows, columns, (self._count, size))
+        self._evaluate = ArrayEvaluator(program, np.concatenate([outputs, nodes]))
 
     def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, sparse.csr_matrix]:
-        numbers = self._evaluate({_kind(k): a.ravel() for k, a in enumerate(arrays)})[:, 0]
+        numbers = self._evaluate({kind: a.ravel() for kind, a in zip(self._kinds, arrays, strict=True)})[:, 0]
         return numbers[: self._count], self._pattern.matrix(numbers[self._count :])
+
+
+def traced_in_arrays(function: Callable, shapes: tuple) -> TracedInArrays:
+    program, kinds = ArrayProgram(), tuple(_kind(k) for k in range(len(shapes)))
+    sizes = [math.prod(shape) for shape in shapes]
+    inputs = [program.inputs(kind, size) for kind, size in zip(kinds, sizes, strict=True)]
+    inputs = [nodes.reshape(shape) for nodes, shape in zip(inputs, shapes, strict=True)]
+    return TracedInArrays(program, *trace_with_entries(program, function, *inputs), sizes[0], kinds)
 
 
 def row_lengths(matrix: sparse.csr_matrix) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 from .array_elimination import TooIrregular
 from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, SINGULAR, Carry, Chunk, StepFunctions, extrapolation_weights
+from .evaluate import TracedInArrays
 from .llvm_arithmetic import Arithmetic
 from .llvm_compile import NativeCode, compile_text, is_cached, lanes
 from .llvm_loop import POINTERS
@@ -56,7 +57,11 @@ RESCUES_A_CHANGE = 50
 
 
 class TooLarge(Exception):
-    """Compiling the step would take minutes."""
+    """Compiling the step would take minutes; `traced` is its residual, where that was traced already."""
+
+    def __init__(self, reason: str, traced: TracedInArrays | None = None) -> None:
+        super().__init__(reason)
+        self.traced = traced
 
 
 class Compiled:
@@ -193,9 +198,9 @@ class NativeRun:
                 raise TooIrregular
             self.step = build_array_step(*where)
             self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated)
-        except TooIrregular:
+        except TooIrregular as failure:
             if self.functions.size >= ROLLED_FROM and not self._arithmetic.extended:
-                raise TooLarge("its equations are many and do not fall into loops") from None
+                raise TooLarge("its equations are many and do not fall into loops", failure.traced) from None
             self.step = build_step_program(*where)
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated, self._soon)
         step = self.step
