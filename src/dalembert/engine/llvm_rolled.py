@@ -19,6 +19,7 @@ from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_loop import POINTERS, StepLoop, added
 from .llvm_memory import LARGEST_SHUFFLE, WorkingMemory
+from .rolled_scaling import LOOK_ONLY
 from .rolled_schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered, runs_of
 
 #: loops of one length that become one; LLVM takes very long for bodies of thousands of lines
@@ -275,11 +276,19 @@ class RolledEmitter(WorkingMemory, StepLoop):
     def begin_run(self) -> None:
         w, kind = self.w, self.arithmetic.number
         self.index, self.number, self.probe = w.new("alloca i64"), w.new(f"alloca {kind}"), w.new(f"alloca {kind}")
-        self.vector = w.new(f"alloca {self._lanes.arithmetic.number}")
+        self.vector, self.share = w.new(f"alloca {self._lanes.arithmetic.number}"), w.new(f"alloca {kind}")
+        # who only wants to look at a step has its updates left out
+        w.put(f"store {kind} {self._share_of_updates()}, ptr {self.share}")
         w.store(self.h, "%work", self.h_place)
         self._copy("%work", self.parameter_place, "%parameters", 0, self.functions.n_parameters)
         self._copy("%work", self.state_place, "%state", 0, self.functions.n_state)
         self._perform(self._run)
+
+    def _share_of_updates(self) -> str:
+        looks = self.w.new(f"icmp eq i64 {self._counter(3)}, {LOOK_ONLY}")
+        none, all_ = (self.arithmetic.constant(value) for value in (0.0, 1.0))
+        kind = self.arithmetic.number
+        return self.w.new(f"select i1 {looks}, {kind} {none}, {kind} {all_}")
 
     def begin_step(self, t: str) -> None:
         self.w.store(t, "%work", self.t_place)
@@ -303,10 +312,12 @@ class RolledEmitter(WorkingMemory, StepLoop):
         w, constant = self.w, self.arithmetic.constant
         self._perform(loops)
         w.put(f"store {self.arithmetic.number} {constant(0.0)}, ptr {self.probe}")
+        share = w.new(f"load {self.arithmetic.number}, ptr {self.share}")
 
         def size(writer: Writer, k: str) -> str:
             change = self._load(writer, self.update_place + first, k)
-            new = writer.binary("sub", self._load(writer, self.x_place + first, k), change)
+            taken = writer.binary("mul", writer.splat(share), change, exact=True)
+            new = writer.binary("sub", self._load(writer, self.x_place + first, k), taken, exact=True)
             self._store(writer, new, self.new_x_place + first, k)
             return writer.binary("mul", writer.absolute(change), self._load(writer, first, k, "%weights"))
 

@@ -13,7 +13,7 @@ import numpy as np
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_compile import compile_text
 from .program import CONST, INPUT
-from .scaling import GROWTH_LIMIT, PROBE, parts_of_state, scale_groups
+from .scaling import GROWTH_LIMIT, PROBE, moving_increments, parts_of_state, scale_groups
 from .step_memory import pointer_to
 from .step_program import StepProgram
 
@@ -41,8 +41,13 @@ class CompiledScaling:
         if x is not None:
             inputs[first["x"] :] = x
         result = np.empty(len(self._position) + 1)
-        self._function(pointer_to(inputs), int(x is not None), pointer_to(result))
+        self.write(pointer_to(inputs), x is not None, pointer_to(result))
         return result
+
+    def write(self, inputs: int, known: bool, result: int) -> None:
+        """The same in place, for the addresses of t, h, state, parameters and x one after the other, and of the result.
+        Where x is not known, the method's guess is put there."""
+        self._function(inputs, known, result)
 
 
 class _Text:
@@ -57,11 +62,13 @@ class _Text:
         self._declarations: set[str] = {"declare double @llvm.fabs.f64(double)"}
 
     def whole(self) -> str:
-        step = self._step
+        summed = moving_increments(self._step).tolist()
+        self._early_nodes = early = self._early(summed)
         functions = [
-            self._values("guess", np.asarray(step.guess).tolist()),
+            self._values("guess", np.asarray(self._step.guess).tolist()),
             self._values("growth", self._growth),
-            self._values("summed", np.asarray(step.finish[: self._n_summed]).tolist()),
+            self._values("before", early),
+            self._values("summed", summed, {node: k for k, node in enumerate(early)}),
         ]
         return "\n".join([*sorted(self._declarations), self._table(), *functions, self._scales()])
 
@@ -69,11 +76,24 @@ class _Text:
         rows = ", ".join(f"i64 {row}" for row in self._groups.tolist())
         return f"@group = private constant [{max(1, self._n)} x i64] [{rows or 'i64 0'}]"
 
-    def _values(self, name: str, nodes: list[int]) -> str:
-        """A function that writes the values of some operations."""
-        program, arithmetic = self._step.program, Arithmetic()
+    def _early(self, nodes: list[int]) -> list[int]:
+        """What these operations need of those that do not depend on unknowns: it is computed once, they again and again
+        (to see how far unknowns move the state)."""
+        program = self._step.program
+        late = program.needed(nodes, only_late=True)
+        used = {a for node in late for a in program.args[node]} | set(nodes)
+        return sorted(node for node in used if not program.late[node] and program.op[node] != CONST)
+
+    def _values(self, name: str, nodes: list[int], known: dict[int, int] | None = None) -> str:
+        """A function that writes the values of some operations; of those that are known, it reads them."""
+        program, arithmetic, known = self._step.program, Arithmetic(), known or {}
         w, names = Writer(arithmetic), {}
-        for node in program.needed(nodes):
+        needed = program.needed(nodes, only_late=True) if known else program.needed(nodes)
+        constants = {a for node in needed for a in program.args[node]} | set(nodes)
+        constants = {node for node in constants if program.op[node] == CONST}
+        for node, place in known.items():
+            names[node] = w.load("%known", place)
+        for node in sorted({*needed, *constants}):
             op = program.op[node]
             if op == CONST:
                 number = program.value[node]
@@ -88,7 +108,8 @@ class _Text:
         for k, node in enumerate(nodes):
             w.store(names[node], "%outputs", k)
         self._declarations |= w.declarations
-        return "\n".join([f"define internal void @{name}(ptr %inputs, ptr %outputs) {{", *w.lines, "  ret void\n}"])
+        arguments = f"ptr %inputs{', ptr %known' if name == 'summed' else ''}, ptr %outputs"
+        return "\n".join([f"define internal void @{name}({arguments}) {{", *w.lines, "  ret void\n}"])
 
     def _scales(self) -> str:
         """The rules of `NewtonScaling`, in its order."""
@@ -98,7 +119,7 @@ class _Text:
             f"{what}{part}" for part in range(len(self._parts)) for what in ("size", "move")
         ]
         arrays = {"values": max(summed, len(self._growth), 1), "here": summed, "size": len(self._parts), "kept": n}
-        arrays |= {"all": groups, "scale": groups, "limit": 1, "reach": 1, "most": 1}
+        arrays |= {"early": len(self._early_nodes), "all": groups, "scale": groups, "limit": 1, "reach": 1, "most": 1}
         room = [f"  %{name}.at = alloca i64" for name in counters]
         room += [f"  %{name} = alloca [{max(1, length)} x double]" for name, length in arrays.items()]
         limit = _loop(
@@ -157,7 +178,8 @@ begin:
   %grown.limit = fmul double %grown.most, {Arithmetic().constant(GROWTH_LIMIT)}
 {_store("%grown.limit", "%result", str(n), "limit.out")}
 {zeros}{own}
-  call void @summed(ptr %inputs, ptr %here)
+  call void @before(ptr %inputs, ptr %early)
+  call void @summed(ptr %inputs, ptr %early, ptr %here)
 {sizes}{rows}{out}
   ret void
 }}
@@ -213,7 +235,7 @@ begin:
   %mine.part = fmul double %mine, {Arithmetic().constant(PROBE)}
   %probe = select i1 %mine.some, double %mine.part, double {Arithmetic().constant(PROBE)}
 {push}
-  call void @summed(ptr %inputs, ptr %values)
+  call void @summed(ptr %inputs, ptr %early, ptr %values)
 {back}
   store double {inf}, ptr %reach
 {moves}

@@ -24,7 +24,7 @@ from .llvm_rolled import RolledEmitter
 from .llvm_scaling import CompiledScaling
 from .llvm_step import StepEmitter
 from .rescue import Rescue
-from .scaling import NewtonScaling
+from .rolled_scaling import Code, RolledScaling
 from .step_memory import pointer_to, room_for
 from .step_program import StepProgram, build_step_program
 
@@ -46,6 +46,10 @@ OPERATIONS_AT_ONCE = 4
 
 #: places of arguments that grow with the run
 _SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "iterations", "worst"))
+#: where t, h and all else lie from which scales are computed, and where these go
+_TIME, _WEIGHTS = (POINTERS.index(name) for name in ("time", "weights"))
+#: what belongs to one choice of pivots
+_OF_A_BUILD = ("step", "_compiled", "_scaling", "_room", "pivots")
 #: what is tried after a failed step, in this order, by the name under which it is reported
 _CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
 
@@ -78,6 +82,7 @@ class Compiled:
         self._better = (text, effort) if soon else None
         self._codes: list[NativeCode] = []  # all of them, since runs in other threads may be in the first
         self._compile(text, 0 if soon else effort)
+        self.scaling = CompiledScaling(step)
 
     def _compile(self, text: str, effort: int) -> None:
         code, self.from_cache = compile_text(text, effort, "straight lines")
@@ -116,6 +121,8 @@ class CompiledLoops:
         self._places = emitter.places()
         pointer = ctypes.c_void_p
         self._function = self._code.function("run", *[pointer] * 15, ctypes.c_int64, ctypes.c_int64)
+        look = Code(self._function, self._memory, emitter.x_place, emitter.finish_place)
+        self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
 
     def improve(self) -> None:
         """It is as fast as it gets."""
@@ -132,14 +139,19 @@ class CompiledLoops:
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[list[int]]:
-        """Pointers that the code takes after those of every step: its work space and its tables. Runs side by side, in
-        threads, have work spaces of their own."""
+        """Pointers that the code takes after those of every step."""
+        with self._memory() as arrays:
+            yield [array.ctypes.data for array in arrays]
+
+    @contextlib.contextmanager
+    def _memory(self) -> Iterator[list[np.ndarray]]:
+        """Its work space and its tables. Runs side by side, in threads, have work spaces of their own."""
         try:
             work = self._spare.pop()
         except IndexError:
             work = self._first.copy()  # of which only the constants matter, and they stay as they are
         try:
-            yield [work.ctypes.data, self._places.ctypes.data]
+            yield [work, self._places]
         finally:
             self._spare.append(work)
 
@@ -186,7 +198,7 @@ class NativeRun:
         if seed:
             while len(self._builds) >= BUILDS_KEPT:
                 self._builds.pop(next(iter(self._builds)), None)
-            self._builds[key] = {name: vars(self)[name] for name in ("step", "_compiled", "_scaling", "pivots")}
+            self._builds[key] = {name: vars(self)[name] for name in _OF_A_BUILD}
 
     def _translate(self, state: np.ndarray, t, h, parameters: np.ndarray, seed: int) -> None:
         self.step: StepProgram | ArrayStep
@@ -203,8 +215,9 @@ class NativeRun:
                 raise TooLarge("its equations are many and do not fall into loops", failure.traced) from None
             self.step = build_step_program(*where)
             self._compiled = Compiled(self.step, self._arithmetic, self._compensated, self._soon)
-        step = self.step
-        self._scaling = CompiledScaling(step) if isinstance(step, StepProgram) else NewtonScaling(step)
+        self._scaling = self._compiled.scaling
+        functions, item = self.functions, np.dtype(self._dtype).itemsize
+        self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
 
     @property
     def mended(self) -> dict[str, int]:
@@ -305,32 +318,33 @@ class NativeRun:
         """The scales of Newton's unknowns at the carry."""
         last_solution = carry.history[0][: len(self.step.unknowns)] if int(carry.known) else None
         t = t0 + float(carry.step) * h
-        if isinstance(self._scaling, CompiledScaling):
-            return self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
-        last_column = None if last_solution is None else last_solution[:, None]
-        state, numbers = np.asarray(carry.state)[:, None], np.asarray(parameters)[:, None]
-        return self._scaling(state, last_column, t, h, numbers)[:, 0].astype(self._dtype)
+        return self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
-        functions, dtype = self.functions, self._dtype
-        room = room_for(
-            (self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, np.dtype(dtype).itemsize
-        )
+        dtype, room, n_state = self._dtype, self._room, self.functions.n_state
+        known, step = int(carry.known), int(carry.step)
         numbers, held = np.zeros(room.numbers, dtype), room.sections
-        numbers[held["time"]] = t0, h
-        numbers[held["history"]] = np.ravel(carry.history)
-        for name, values in (
-            ("state", carry.state), ("compensation", carry.compensation), ("contraction", carry.contraction),
-            ("parameters", parameters), ("weights", self.scales(carry, t0, h, parameters)),
-        ):  # fmt: skip
-            numbers[held[name]] = values
+        numbers[0], numbers[1] = t0 + step * h, h
+        numbers[held["state"]] = carry.state
+        numbers[held["parameters"]] = parameters
+        if known:
+            numbers[held["history"]] = np.ravel(carry.history)
+        numbers[held["compensation"]] = carry.compensation
+        numbers[held["contraction"]] = carry.contraction
         saves = steps // save_every + 2
-        saved = np.empty((saves, functions.n_state), dtype=dtype)
+        saved = np.empty((saves, n_state), dtype=dtype)
         integers = np.zeros(4 + 2 * saves, np.int64)  # counters, iterations, worst
-        integers[:4] = int(carry.known), int(carry.step), 0, OK
+        integers[0], integers[1], integers[3] = known, step, OK
         pointers = room.pointers_of_one(numbers, integers, self.table)
         pointers[_SAVED] = pointer_to(saved)
         pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
+        if isinstance(self._scaling, CompiledScaling) and dtype is np.float64:
+            self._scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
+            if not known:
+                numbers[held["history"]] = 0.0  # a guess was put there
+        else:
+            numbers[held["weights"]] = self.scales(carry, t0, h, parameters)
+        numbers[0] = t0
         self._compiled.function(*pointers, steps, save_every)
         known, step, count, status = integers[:4].tolist()
         new = Carry(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .array_program import CODE, WITH_UNKNOWNS, ArrayProgram
 from .array_step import ArrayStep
 from .step_program import StepProgram
 
@@ -33,15 +34,43 @@ def parts_of_state(step: StepProgram | ArrayStep) -> list[tuple[int, int]]:
     return [(a, b) for a, b in itertools.pairwise(ends) if b > a]
 
 
+def moving_increments(step: StepProgram | ArrayStep) -> np.ndarray:
+    """The increments of the state without what is added to them whatever the unknowns are: a change of unknowns changes
+    both alike. (All of a Taylor series but its projection is left out.)"""
+    nodes = np.array(step.finish[: step.functions.n_summed], dtype=np.int64)
+    if isinstance(step, ArrayStep):
+        return _moving_in_arrays(step.program, nodes)
+    program = step.program
+    moving = []
+    for node in nodes.tolist():
+        while program.op[node] in ("add", "sub"):
+            late = [a for a in program.args[node] if program.late[a]]
+            if len(late) != 1:
+                break
+            (node,) = late
+        moving.append(node if program.late[node] else program.zero)
+    return np.array(moving, dtype=np.int64)
+
+
+def _moving_in_arrays(program: ArrayProgram, nodes: np.ndarray) -> np.ndarray:
+    while True:
+        sums = (program.code[nodes] == CODE["add"]) | (program.code[nodes] == CODE["sub"])
+        first, second = (np.where(sums, column[nodes], nodes) for column in (program.first, program.second))
+        late = [program.when[part] == WITH_UNKNOWNS for part in (first, second)]
+        kept = np.where(sums & late[0] & ~late[1], first, np.where(sums & late[1] & ~late[0], second, nodes))
+        if np.array_equal(kept, nodes):
+            return np.where(program.when[nodes] == WITH_UNKNOWNS, nodes, program.zero)
+        nodes = kept
+
+
 class NewtonScaling:
     """1 / scale of every Newton unknown, and as the last row the growth that is too much; one column a trajectory."""
 
     def __init__(self, step: StepProgram | ArrayStep, arrays=np) -> None:
         """`arrays` is numpy, or what stands in for it on a GPU: then the columns are there, and so is the result."""
         self._step, self._arrays = step, arrays
-        functions = step.functions
-        outputs = (step.guess, np.asarray(step.growth, dtype=np.int64), step.finish[: functions.n_summed])
-        self._guess, self._growth, self._summed = (step.evaluator(nodes, arrays) for nodes in outputs)
+        outputs = (step.guess, np.asarray(step.growth, dtype=np.int64), moving_increments(step))
+        self._guess, self._growth, self._increments = (step.evaluator(nodes, arrays) for nodes in outputs)
         groups = scale_groups(step)
         self._unknowns, self._position = arrays.asarray(step.unknowns, dtype=np.int64), arrays.asarray(groups)
         self._members = [arrays.asarray(np.flatnonzero(groups == k)) for k in range(groups.max(initial=-1) + 1)]
@@ -60,14 +89,14 @@ class NewtonScaling:
             return limit[None]
         own = xp.stack([xp.max(xp.abs(x[members]), axis=0) for members in self._members])
         probes = xp.where(own > 0, PROBE * own, PROBE)
-        here = self._table(self._summed(inputs | self._at(x)), count)
+        here = self._table(self._increments(inputs | self._at(x)), count)
         sizes = xp.stack([xp.max(xp.abs(state[part]), axis=0) for part in self._parts])
         reach = xp.empty(own.shape)
         with np.errstate(all="ignore"):
             for row, members in enumerate(self._members):
                 moved = x.copy()
                 moved[members] += probes[row]
-                change = xp.abs(self._table(self._summed(inputs | self._at(moved)), count) - here)
+                change = xp.abs(self._table(self._increments(inputs | self._at(moved)), count) - here)
                 moves = xp.stack([xp.max(change[part], axis=0) for part in self._parts])
                 candidates = probes[row] * sizes / moves
                 useful = (sizes > 0) & (moves > 0) & xp.isfinite(candidates)

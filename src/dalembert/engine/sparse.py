@@ -164,7 +164,8 @@ class SparseRun:
             # a factorisation that is new, or helped before, and does not help now: what is left is roundoff
             if size <= 100 * ROUNDOFF or ((fresh or helped) and size <= NOISE and contraction > 0.3):
                 return x, count
-            if fresh and contraction > 0.3 and size <= LARGEST_NOISE and size <= 10 * self._noise(x, value, rows):
+            stagnant = fresh and measured and contraction > 0.3
+            if stagnant and size <= LARGEST_NOISE and size <= 10 * self._noise(x, value, rows):
                 return x, count
             helped = measured and contraction <= GOOD_CONTRACTION
             if contraction > GOOD_CONTRACTION and measured:

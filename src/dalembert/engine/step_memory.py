@@ -66,10 +66,10 @@ def room_for(
     histories = np.cumsum([0, *(HISTORY * sizes[kind][1] for kind in kinds)]).tolist()
     contractions = np.cumsum([0, *(sizes[kind][2] for kind in kinds)]).tolist()
     scales = np.cumsum([0, *(unknowns + 1 for unknowns, *_ in sizes)]).tolist()
-    lengths = {
-        "time": 2 * count, "state": n_state, "compensation": n_summed, "backup": n_state + n_summed,
-        "history": histories[-1], "contraction": contractions[-1], "parameters": n_parameters, "weights": scales[-1],
-        "last": 2 * count, "saved": n_state,
+    lengths = {  # of one phase, the first four are what its scales are computed from
+        "time": 2 * count, "state": n_state, "parameters": n_parameters, "history": histories[-1],
+        "compensation": n_summed, "backup": n_state + n_summed, "contraction": contractions[-1],
+        "weights": scales[-1], "last": 2 * count, "saved": n_state,
     }  # fmt: skip
     ends = np.cumsum([0, *lengths.values()]).tolist()
     sections = {name: slice(a, b) for name, (a, b) in zip(lengths, itertools.pairwise(ends), strict=True)}

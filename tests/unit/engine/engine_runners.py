@@ -13,9 +13,9 @@ from dalembert.stepping.family import flat_parameters
 from dalembert.stepping.step import assemble
 
 
-def functions_and_start(name: str, method) -> tuple[StepFunctions, np.ndarray, np.ndarray]:
-    """The step functions of a method on a system, and the state and the parameters that it starts from."""
-    system = da.gallery.system_named(name)()
+def functions_and_start(system: str | da.System, method) -> tuple[StepFunctions, np.ndarray, np.ndarray]:
+    """The step functions of a method on a system, or one named so, and the state and the parameters it starts from."""
+    system = da.gallery.system_named(system)() if isinstance(system, str) else system
     given = system.start()
     system = prepared(system)
     start = prepare_start(system, given.q0, given.v0, None, 0.0, project=False, redundant="refuse")
@@ -23,7 +23,7 @@ def functions_and_start(name: str, method) -> tuple[StepFunctions, np.ndarray, n
     return functions, np.concatenate([np.ravel(part) for part in start.state]), np.asarray(flat_parameters(system))
 
 
-def runner_and_start(name: str, method, h: float) -> tuple[NativeRun, np.ndarray, np.ndarray]:
+def runner_and_start(system: str | da.System, method, h: float) -> tuple[NativeRun, np.ndarray, np.ndarray]:
     """The native runner of a method on a system, and the state and the parameters that it starts from."""
-    functions, state, parameters = functions_and_start(name, method)
+    functions, state, parameters = functions_and_start(system, method)
     return NativeRun(functions, state, 0.0, h, parameters, True), state, parameters

@@ -47,6 +47,27 @@ def test_a_step_that_cannot_be_taken_is_reported():
     assert int(chunk.carry.step) == len(chunk.saved)
 
 
+class FarAway(da.gallery.Chain):
+    """A chain whose coordinates are large: their roundoff, divided by h^2, is what multipliers can be known to."""
+
+    offset: float = 1e7
+
+    def holonomic(self, t, q):
+        return super().holonomic(t, q - self.offset)
+
+    def start(self):
+        near = super().start()
+        return near._replace(q0=np.asarray(near.q0) + self.offset)
+
+
+def test_roundoff_of_large_coordinates_ends_an_iteration(monkeypatch):
+    sparse, _, state, parameters = runners(FarAway(links=3), da.Galerkin(3), 1e-3)
+    chunk = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1)
+    assert chunk.status == OK
+    monkeypatch.setattr("dalembert.engine.sparse.LARGEST_NOISE", 0.0)
+    assert sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1).status == NOT_CONVERGED
+
+
 def test_large_irregular_systems_take_it():
     system = Lattice(cells=40)
     start = system.start()

@@ -1,0 +1,41 @@
+"""A piece of a large system shows that the whole does not fall into loops, and only where that is so."""
+
+import numpy as np
+import pytest
+from engine_runners import functions_and_start
+
+import dalembert as da
+from dalembert.engine import array_step
+from dalembert.engine.array_elimination import TooIrregular
+from dalembert.engine.array_step import build_array_step
+from dalembert.engine.evaluate import Function
+
+
+def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
+    """What was traced on the way is the residual, with its Jacobian."""
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=180), da.Galerkin(3))
+    monkeypatch.setattr(array_step, "reduce_arrays", None)  # the whole is not eliminated
+    with pytest.raises(TooIrregular) as failure:
+        build_array_step(functions, state, 0.0, 0.01, parameters)
+    assert failure.value.fill > array_step.MOST_FILL
+    x = np.random.default_rng(0).normal(size=functions.size)
+    arguments = (x, np.array(0.3), np.array(0.01), state, parameters)
+    values, jacobian = Function(functions.residual, failure.value.traced)(*arguments)
+    expected, expected_jacobian = Function(functions.residual)(*arguments)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+    assert abs(jacobian - expected_jacobian).max() <= 1e-9
+
+
+def test_what_falls_into_loops_passes(monkeypatch):
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=260), da.Rattle())
+    found = []
+    of_a_piece = array_step.fill_of_a_piece
+
+    def kept(*arguments):
+        found.append(of_a_piece(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(array_step, "fill_of_a_piece", kept)
+    step = build_array_step(functions, state, 0.0, 0.01, parameters)
+    assert found == [0.0]
+    assert step.statistics["newton_unknowns"] == [260]
