@@ -99,7 +99,7 @@ def taylor(*degrees: int):
 
 METHODS = {
     "pendulum": (taylor(13, 16), 400),
-    "chain-2": (taylor(9, 12), 200),
+    "chain-2": (taylor(8, 12), 200),
     "chain-10": (taylor(8, 12), 16),
     "chain-100": (taylor(8, 11), 32),
     "chain-1000": (taylor(8), 128),

@@ -261,8 +261,8 @@ class NativeRun:
         target = int(carry.step) + steps
         pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
         if pieces[0].status == OK:
-            count, whole = len(pieces[0].saved), pieces[0]
-            return whole._replace(iterations=whole.iterations[:count], worst=whole.worst[:count])
+            carry, saved, iterations, worst, status, residual = pieces[0]
+            return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
         cures = self._cures()
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry
