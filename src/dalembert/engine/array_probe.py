@@ -1,10 +1,13 @@
-"""A piece of a large system, eliminated first: to see in a moment that the whole does not fall into loops.
+"""What can be seen before a large system is eliminated, at a piece of it: whether it falls into loops, and whether its
+derivatives are those of its equations.
 
 Elimination that gives up has done most of its work by then: half a minute for a collocation method of order 6 on ten
 thousand links. A piece of neighbouring unknowns, with equations of their own, fills up in the same way.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
@@ -13,38 +16,70 @@ from scipy.sparse import csgraph
 from ..errors import ModelError
 from .array_elimination import TooIrregular, reduce_arrays
 from .array_program import ONCE_A_RUN, ArrayProgram
+from .array_values import ArrayEvaluator
 from .block_triangular import matched_rows
 
 #: unknowns of a piece
 PIECE = 1500
+#: Unknowns are moved by this part of what samples differ by, and residuals must follow their derivatives to this part.
+MOVE, AGREEMENT = 1e-5, 1e-2
 
 
-def fill_of_a_piece(
-    program: ArrayProgram, residual: np.ndarray, entries: tuple[np.ndarray, np.ndarray, np.ndarray],
-    samples: dict[str, np.ndarray],
-) -> float:  # fmt: skip
-    """How many entries a row has where elimination of a piece of this system gives up; zero if it does not."""
-    rows, columns, nodes = entries
-    own_columns = _neighbours(rows, columns, len(residual))
-    own_rows = _own_equations(rows, columns, own_columns)
-    row_place, column_place = (_places(len(residual), own) for own in (own_rows, own_columns))
-    inside = (row_place[rows] >= 0) & (column_place[columns] >= 0)
-    order = np.lexsort((column_place[columns[inside]], row_place[rows[inside]]))
-    kept = np.flatnonzero(inside)[order]
-    part, copied, part_samples = _copied(
-        program, np.concatenate([residual[own_rows], nodes[kept]]), column_place, samples
-    )
-    names = tuple(str(k) for k in range(len(own_columns)))
-    piece = (row_place[rows[kept]], column_place[columns[kept]], copied[len(own_rows) :])
-    try:
-        reduce_arrays(
-            part, part.inputs("x", len(own_columns)), copied[: len(own_rows)], piece, part_samples, names, names
-        )
-    except TooIrregular as failure:
-        return failure.fill
-    except ModelError:  # what is wrong with a piece need not be wrong with the whole
-        pass
-    return 0.0
+@dataclass
+class Equations:
+    """Residuals with their derivatives (output, j, operation), and samples of all inputs; the first is the start."""
+
+    program: ArrayProgram
+    residual: np.ndarray
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray]
+    samples: dict[str, np.ndarray]
+
+    def fill(self) -> float:
+        """How many entries a row has where elimination gives up; zero if it does not."""
+        n = len(self.residual)
+        names = tuple(str(k) for k in range(n))
+        x = self.program.inputs("x", n)
+        try:
+            reduce_arrays(self.program, x, self.residual, self.entries, self.samples, names, names)
+        except TooIrregular as failure:
+            return failure.fill
+        except ModelError:  # what is wrong with a piece need not be wrong with the whole
+            pass
+        return 0.0
+
+    def derivatives_hold(self) -> bool:
+        """Whether the residuals change with the unknowns as their derivatives say, near the start. Elimination relies
+        on it: an unknown that an equation holds behind `jax.lax.stop_gradient` would be taken for a known number."""
+        rows, columns, nodes = self.entries
+        evaluate = ArrayEvaluator(self.program, np.concatenate([self.residual, nodes]))
+        start = {kind: table[:, 0] if table.ndim > 1 else table for kind, table in self.samples.items()}
+        n, x, far = len(self.residual), start["x"], self.samples["x"][:, -1] - start["x"]
+        here = evaluate(start)[:, 0]
+        largest = np.maximum(np.abs(x), MOVE * np.abs(far))[columns] * np.abs(here[n:])
+        roundoff = 1e-12 * (np.abs(here[:n]) + np.bincount(rows, largest, minlength=n))
+        missed, sizes = np.zeros((2, n)), np.zeros(n)
+        for k, part in enumerate((MOVE, MOVE / 8)):
+            moved = evaluate(start | {"x": x + part * far})[:n, 0]
+            terms = here[n:] * (part * far)[columns]
+            sizes = np.bincount(rows, np.abs(terms), minlength=n)
+            missed[k] = np.abs(moved - here[:n] - np.bincount(rows, terms, minlength=n))
+        # what is missed shrinks with the square of the move, if the derivatives are right, to 1/64 and not to 1/8
+        wrong = (missed[1] > AGREEMENT * sizes + roundoff) & (missed[1] > missed[0] / 20)
+        return not np.any(wrong & np.isfinite(missed[1]) & np.isfinite(sizes))
+
+    def piece(self) -> Equations:
+        """Neighbouring unknowns, with equations of their own; what else these hold is known."""
+        rows, columns, nodes = self.entries
+        own_columns = _neighbours(rows, columns, len(self.residual))
+        own_rows = _own_equations(rows, columns, own_columns)
+        row_place, column_place = (_places(len(self.residual), own) for own in (own_rows, own_columns))
+        inside = (row_place[rows] >= 0) & (column_place[columns] >= 0)
+        order = np.lexsort((column_place[columns[inside]], row_place[rows[inside]]))
+        kept = np.flatnonzero(inside)[order]
+        roots = np.concatenate([self.residual[own_rows], nodes[kept]])
+        part, copied, samples = _copied(self.program, roots, column_place, self.samples)
+        entries = (row_place[rows[kept]], column_place[columns[kept]], copied[len(own_rows) :])
+        return Equations(part, copied[: len(own_rows)], entries, samples)
 
 
 def _neighbours(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:

@@ -61,23 +61,20 @@ class ArrayProgram:
 
     # -- leaves -------------------------------------------------------------------------------------------------
 
-    def _append(
-        self, code: int, first, second, third, count: int, depth, when, *, number: Any = 0.0, truth=False
-    ) -> np.ndarray:
+    def _append(self, code: int, first, second, third, count: int, depth, when) -> np.ndarray:
         for column, values in zip(self._made_by_key, (code, first, second, third, depth, when), strict=True):
             column.extend(values, count)
-        return self._complete(count, number, truth)
+        return self._complete(count)
 
-    def _complete(self, count: int, number: Any = 0.0, truth=False) -> np.ndarray:
+    def _complete(self, count: int) -> np.ndarray:
         """The other columns of the last operations; their numbers."""
         if len(self) >= _MOST:
             raise MemoryError("the program of this step has too many operations")
         fresh = np.arange(len(self) - count, len(self))
-        for column, values in (
-            (self.numbers, number), (self.factor, 1.0), (self.base, fresh), (self.truth_value, truth),
-            (self.batch, self._batches),
-        ):  # fmt: skip
+        for column, values in ((self.factor, 1.0), (self.base, fresh), (self.batch, self._batches)):
             column.extend(values, count)
+        for column in (self.numbers, self.truth_value):
+            column.extend_by_zeros(count)
         self._batches += 1
         return fresh
 
@@ -91,8 +88,8 @@ class ArrayProgram:
         ids = [self._known.get((truth, bits)) for bits in unique.tolist()]
         missing = [k for k, found in enumerate(ids) if found is None]
         if missing:
-            numbers = unique[missing].view(np.float64)
-            fresh = self._append(CONST, -1, -1, -1, len(missing), 0, AT_COMPILATION, number=numbers, truth=truth)
+            fresh = self._append(CONST, -1, -1, -1, len(missing), 0, AT_COMPILATION)
+            self.numbers.filled[fresh], self.truth_value.filled[fresh] = unique[missing].view(np.float64), truth
             for k, node in zip(missing, fresh.tolist(), strict=True):
                 self._known[truth, int(unique[k])] = ids[k] = node
         return np.array(ids, dtype=np.int64)[where].reshape(values.shape)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .array_elimination import ArrayReduced, TooIrregular, operation_count, reduce_arrays
-from .array_probe import fill_of_a_piece
+from .array_probe import Equations
 from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
 from .contract import StepFunctions
@@ -21,12 +21,12 @@ from .trace import trace, trace_with_entries
 #: and fewer still for very large ones
 DISTANCES = (0.0, 1e-2, 1e-2, 0.1, 0.1, 1.0, 1.0, 1.0)
 FEW_DISTANCES, FEW_FROM = (0.0, 1e-2, 0.1, 1.0), 50_000
-#: unknowns from which on a piece of the system is eliminated first
+#: unknowns from which on a piece of the system is looked at first
 PIECE_FIRST_FROM = 5_000
 #: entries of a row with which a piece may fail; with fewer its ends may be at fault
 MOST_FILL = 12
 #: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
-OPERATIONS_AN_UNKNOWN = 25
+OPERATIONS_AN_UNKNOWN = 40
 
 
 @dataclass
@@ -101,8 +101,13 @@ def build_array_step(
     residual, finish, guess, entries = place[residual], place[finish], place[guess], (*entries[:2], place[entries[2]])
     inside.renumber(place)
     x = program.inputs("x", functions.size)
-    if functions.size >= PIECE_FIRST_FROM and not functions.explicit:
-        fill = fill_of_a_piece(program, residual, entries, samples)
+    equations = Equations(program, residual, entries, samples)
+    large = functions.size >= PIECE_FIRST_FROM
+    piece = equations.piece() if large else equations
+    if functions.exact is None and not piece.derivatives_hold():
+        raise TooIrregular
+    if large and not functions.explicit:
+        fill = piece.fill()
         if fill > MOST_FILL:
             raise TooIrregular(fill, TracedInArrays(program, residual, entries, functions.size, kinds))
     reduced = reduce_arrays(program, x, residual, entries, samples, functions.unknowns, functions.equations)

@@ -9,19 +9,18 @@ import scipy.sparse as sparse
 
 
 class Column:
-    """A growing numpy array."""
+    """A growing numpy array. What is not filled is zero: memory that was never touched."""
 
     def __init__(self, dtype) -> None:
         self.room: np.ndarray = np.zeros(1024, dtype)  # all of it, also what is not filled
         self.length = 0
 
     def reserve(self, count: int) -> None:
-        """Make room for `count` more."""
+        """Make room for `count` more, and one that stays zero: the place -1 stands for no operation."""
         end = self.length + count
-        if end > len(self.room):
-            room = np.empty(max(end + 1, 4 * len(self.room)), self.room.dtype)  # untouched, it takes no memory
-            room[: self.length] = self.room[: self.length]
-            room[-1] = 0  # what the place -1 means, which stands for no operation
+        if end >= len(self.room):
+            room = np.zeros(max(end + 1, 4 * len(self.room)), self.room.dtype)
+            room[: self.length] = self.filled
             self.room = room
 
     def extend(self, values, count: int) -> None:
@@ -29,11 +28,17 @@ class Column:
         self.room[self.length : self.length + count] = values
         self.length += count
 
+    def extend_by_zeros(self, count: int) -> None:
+        self.reserve(count)
+        self.length += count
+
     def keep(self, places: np.ndarray, *, tight: bool) -> None:
         """Nothing but what is at these places; `tight` gives the rest of the memory back."""
         kept = self.room[places]
         if tight:
             self.room = np.zeros(len(kept) + 1, kept.dtype)
+        else:
+            self.room[len(kept) : self.length] = 0
         self.room[: len(kept)] = kept
         self.length = len(kept)
 

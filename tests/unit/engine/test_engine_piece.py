@@ -1,5 +1,9 @@
 """A piece of a large system shows that the whole does not fall into loops, and only where that is so."""
 
+import dataclasses
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from engine_runners import functions_and_start
@@ -7,6 +11,7 @@ from engine_runners import functions_and_start
 import dalembert as da
 from dalembert.engine import array_step
 from dalembert.engine.array_elimination import TooIrregular
+from dalembert.engine.array_probe import Equations
 from dalembert.engine.array_step import build_array_step
 from dalembert.engine.evaluate import Function
 
@@ -28,14 +33,26 @@ def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
 
 def test_what_falls_into_loops_passes(monkeypatch):
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=260), da.Rattle())
-    found = []
-    of_a_piece = array_step.fill_of_a_piece
+    found, of_a_piece = [], Equations.fill
 
-    def kept(*arguments):
-        found.append(of_a_piece(*arguments))
+    def kept(equations):
+        found.append(of_a_piece(equations))
         return found[-1]
 
-    monkeypatch.setattr(array_step, "fill_of_a_piece", kept)
+    monkeypatch.setattr(Equations, "fill", kept)
     step = build_array_step(functions, state, 0.0, 0.01, parameters)
     assert found == [0.0]
     assert step.statistics["newton_unknowns"] == [260]
+
+
+@pytest.mark.parametrize("links", [40, 260])
+def test_derivatives_that_are_not_those_of_the_equations_are_seen(links):
+    """An unknown behind `stop_gradient` looks like a known number."""
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=links), da.Rattle())
+
+    def hidden(x, *rest):
+        return functions.residual(x, *rest) + 1e-2 * jax.lax.stop_gradient(jnp.roll(x, 7) ** 2)
+
+    build_array_step(functions, state, 0.0, 0.01, parameters)
+    with pytest.raises(TooIrregular):
+        build_array_step(dataclasses.replace(functions, residual=hidden), state, 0.0, 0.01, parameters)
