@@ -10,7 +10,7 @@ from dalembert.gallery import Chain
 from .cases import hanging_chain
 from .tables import Table, microseconds
 
-LENGTHS = (10, 30, 100, 300, 1000)
+LENGTHS = (10, 30, 100, 300, 1000, 10_000)
 #: Steps of a run of ten links; longer chains take proportionally fewer.
 STEP, STEPS = 0.001, 40_000
 

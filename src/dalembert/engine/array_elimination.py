@@ -87,8 +87,8 @@ class ArrayReduced:
 
 def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:
     """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
-    levels = np.array(program.when.filled, dtype=np.int64)
-    late = program.reachable(nodes, levels == WITH_UNKNOWNS)
+    levels = np.array(program.when.filled, dtype=np.int32)
+    late = program.reachable(nodes, -(levels == WITH_UNKNOWNS).astype(np.int32))
     for op, group in program.batches(late):
         if op == "input":
             levels[group] = FIRST_BLOCK + block_of[program.second[group]]

@@ -171,8 +171,14 @@ def alternating(label: np.ndarray) -> np.ndarray:
     for bit in range(max(1, len(label).bit_length())):
         reversed_bits = 2 * reversed_bits + (1 - ((place >> bit) & 1))
     rank = np.empty(len(label), np.int64)
-    rank[order] = np.lexsort((reversed_bits, label[order])).argsort()
+    rank[order] = _inverse(np.lexsort((reversed_bits, label[order])))
     return rank
+
+
+def _inverse(permutation: np.ndarray) -> np.ndarray:
+    place = np.empty(len(permutation), np.int64)
+    place[permutation] = np.arange(len(permutation))
+    return place
 
 
 def independent_pivots(
@@ -195,10 +201,10 @@ def _independent(matrix: Matrix, pattern, allowed, cost, preference, label) -> n
     for axis in (matrix.rows, matrix.columns):  # one candidate a row, then one a column
         order = np.lexsort((allowed, preference, cost, axis[allowed]))
         first = np.concatenate([[True], np.diff(axis[allowed][order]) != 0])
-        order = np.sort(order[first])
+        order = np.sort(order[first], kind="stable")
         allowed, cost, preference = allowed[order], cost[order], preference[order]
     rows, columns = matrix.rows[allowed], matrix.columns[allowed]
-    rank = np.lexsort((alternating(label[rows]), cost)).argsort()
+    rank = _inverse(np.lexsort((alternating(label[rows]), cost)))
     pivot_of_row, pivot_of_column = np.full(matrix.size, -1), np.full(matrix.size, -1)
     pivot_of_row[rows] = pivot_of_column[columns] = np.arange(len(rows))
     one, other = pivot_of_row[pattern[0]], pivot_of_column[pattern[1]]

@@ -411,11 +411,11 @@ class ArrayProgram:
 
     def needed(self, outputs) -> np.ndarray:
         """The operations that the outputs need, in order."""
-        return self.reachable(outputs, np.ones(len(self), bool))
+        return self.reachable(outputs, None)
 
-    def reachable(self, roots, wanted: np.ndarray) -> np.ndarray:
-        """Operations that the roots need, not looking behind those that are not wanted; in order."""
-        return reachable((self.code, self.first, self.second, self.third), LINEAR + 1, np.ravel(roots), wanted)
+    def reachable(self, roots, state: np.ndarray | None) -> np.ndarray:
+        """Operations that the roots need, in order; only those with a negative state, and not looking behind others."""
+        return reachable((self.code, self.first, self.second, self.third), LINEAR + 1, np.ravel(roots), state)
 
     def layers(self, nodes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Operations in groups that can be computed together, one kind at a time, each after its arguments."""
@@ -426,11 +426,12 @@ class ArrayProgram:
         yield from self._groups(nodes, self.batch[nodes])
 
     def _groups(self, nodes: np.ndarray, keys: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        if keys.max(initial=0) < 1 << 16:
-            keys = keys.astype(np.uint16)  # which numpy sorts by counting
-        order = np.argsort(keys, kind="stable")
-        edges = np.flatnonzero(np.diff(keys[order])) + 1
-        for group in np.split(nodes[order], edges):
+        if np.any(keys[1:] < keys[:-1]):
+            if keys.max(initial=0) < 1 << 16:
+                keys = keys.astype(np.uint16)  # which numpy sorts by counting
+            order = np.argsort(keys, kind="stable")
+            keys, nodes = keys[order], nodes[order]
+        for group in np.split(nodes, np.flatnonzero(keys[1:] != keys[:-1]) + 1):
             if len(group):
                 yield OPERATIONS[self.code[group[0]]], group
 

@@ -107,7 +107,7 @@ class ArrayValues:
         program, lanes = self._program, self._lanes
         self._place.extend(-1, len(program) - self._place.length)
         place = self._place.filled
-        new = program.reachable(nodes, place < 0)
+        new = program.reachable(nodes, place)
         if len(new):
             first = self._numbers.length // lanes
             place[new] = np.arange(first, first + len(new))
@@ -175,7 +175,7 @@ class Rewriting:
         program = self._program
         self._grow()
         new = self._new.filled
-        for op, group in program.batches(program.reachable(roots, new < 0)):
+        for op, group in program.batches(program.reachable(roots, new)):
             if op in ("const", "input"):
                 new[group] = group
                 continue

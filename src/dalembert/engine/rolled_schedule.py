@@ -172,7 +172,8 @@ class Stage:
     # -- expressions --------------------------------------------------------------------------------------------
 
     def _by_depth(self, nodes: np.ndarray) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-        """Operations that do not need each other, with their arguments, each after what it needs."""
+        """Operations that do not need each other, with as many columns of arguments as any of them has; each operation
+        comes after what it needs."""
         depth = self._program.depth[nodes]
         if depth.max(initial=0) < 1 << 16:
             depth = depth.astype(np.uint16)  # which numpy sorts by counting
@@ -180,7 +181,7 @@ class Stage:
         edges = np.flatnonzero(np.diff(depth[order])) + 1
         columns = [np.split(column[order], edges) for column in (nodes, *self._columns)]
         for layer, *arguments in zip(*columns, strict=True):
-            yield layer, arguments
+            yield layer, [a for a in arguments if a.max(initial=-1) >= 0]
 
     def _fusion(self, nodes: np.ndarray, stored: np.ndarray) -> np.ndarray:
         """Which operations are computed inside their only user."""
@@ -232,14 +233,15 @@ class Stage:
         """A number that is equal for expressions of one shape."""
         program, fused = self._program, self._fused
         shape = np.zeros(len(program), np.uint64)
+        leaf = np.uint64(1) + _BOOLEAN[program.code.filled].astype(np.uint64)
         for layer, arguments in self._layers:
             own = program.code[layer].astype(np.uint64)
             for position, a in enumerate(arguments):
-                leaf = np.uint64(1) + _BOOLEAN[program.code[a]].astype(np.uint64)
-                part = np.where(fused[a], shape[a], leaf)
-                part = np.where(a >= 0, part, np.uint64(0)) + np.uint64(position)
-                own = _mixed(own ^ _mixed(part))
-            shape[layer] = own + np.where(arguments[0] == arguments[1], np.uint64(7), np.uint64(0))
+                part = np.where(fused[a], shape[a], leaf[a]) + np.uint64(position)
+                own = np.where(a >= 0, _mixed(own ^ _mixed(part)), own)
+            if len(arguments) > 1:
+                own[arguments[0] == arguments[1]] += np.uint64(7)
+            shape[layer] = own
         return shape
 
     def _levels(self, nodes: np.ndarray) -> np.ndarray:

@@ -72,4 +72,4 @@ def test_needed_operations_like_a_walk():
         return sorted(found)
 
     assert program.needed(roots).tolist() == walked(np.ones(len(program), bool))
-    assert program.reachable(roots, wanted).tolist() == walked(wanted)
+    assert program.reachable(roots, -wanted.astype(np.int32)).tolist() == walked(wanted)
