@@ -12,7 +12,7 @@ import numpy as np
 
 from .llvm_arithmetic import Arithmetic, Writer
 from .llvm_compile import compile_text
-from .program import CONST, INPUT
+from .program import BOOLEAN, CONST, INPUT
 from .scaling import GROWTH_LIMIT, PROBE, moving_increments, parts_of_state, scale_groups
 from .step_memory import pointer_to
 from .step_program import StepProgram
@@ -51,7 +51,7 @@ class CompiledScaling:
 
 
 class _Text:
-    """The module: three functions of the inputs (t, h, state, parameters, Newton's unknowns), and what uses them."""
+    """The module: functions of the inputs (t, h, state, parameters, Newton's unknowns), and what uses them."""
 
     def __init__(self, step: StepProgram, first: dict[str, int], position: dict[int, int]) -> None:
         self._step, self._first, self._position = step, first, position
@@ -63,12 +63,14 @@ class _Text:
 
     def whole(self) -> str:
         summed = moving_increments(self._step).tolist()
-        self._early_nodes = early = self._early(summed)
+        self._early, rest = self._split(summed)
+        places = {node: k for k, node in enumerate(self._early)}
+        everything, guess = self._step.program.needed, np.asarray(self._step.guess).tolist()
         functions = [
-            self._values("guess", np.asarray(self._step.guess).tolist()),
-            self._values("growth", self._growth),
-            self._values("before", early),
-            self._values("summed", summed, {node: k for k, node in enumerate(early)}),
+            self._values("guess", guess, everything(guess)),
+            self._values("growth", self._growth, everything(self._growth)),
+            self._values("before", self._early, everything(self._early)),
+            self._values("summed", summed, rest, places),
         ]
         return "\n".join([*sorted(self._declarations), self._table(), *functions, self._scales()])
 
@@ -76,24 +78,28 @@ class _Text:
         rows = ", ".join(f"i64 {row}" for row in self._groups.tolist())
         return f"@group = private constant [{max(1, self._n)} x i64] [{rows or 'i64 0'}]"
 
-    def _early(self, nodes: list[int]) -> list[int]:
-        """What these operations need of those that do not depend on unknowns: it is computed once, they again and again
-        (to see how far unknowns move the state)."""
+    def _split(self, nodes: list[int]) -> tuple[list[int], list[int]]:
+        """What these operations need: what does not depend on unknowns is computed once, the rest again and again (to
+        see how far unknowns move the state). Truth values are not kept; they belong to the rest."""
         program = self._step.program
-        late = program.needed(nodes, only_late=True)
-        used = {a for node in late for a in program.args[node]} | set(nodes)
-        return sorted(node for node in used if not program.late[node] and program.op[node] != CONST)
+        early, rest, waiting = set(), set(), list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if program.late[node] or program.op[node] in BOOLEAN or program.op[node] == CONST:
+                if node not in rest:
+                    rest.add(node)
+                    waiting += program.args[node]
+            else:
+                early.add(node)
+        return sorted(early), sorted(rest)
 
-    def _values(self, name: str, nodes: list[int], known: dict[int, int] | None = None) -> str:
-        """A function that writes the values of some operations; of those that are known, it reads them."""
+    def _values(self, name: str, nodes: list[int], needed: list[int], known: dict[int, int] | None = None) -> str:
+        """A function that writes the values of some operations; what is known, it reads."""
         program, arithmetic, known = self._step.program, Arithmetic(), known or {}
         w, names = Writer(arithmetic), {}
-        needed = program.needed(nodes, only_late=True) if known else program.needed(nodes)
-        constants = {a for node in needed for a in program.args[node]} | set(nodes)
-        constants = {node for node in constants if program.op[node] == CONST}
         for node, place in known.items():
             names[node] = w.load("%known", place)
-        for node in sorted({*needed, *constants}):
+        for node in needed:
             op = program.op[node]
             if op == CONST:
                 number = program.value[node]
@@ -119,7 +125,7 @@ class _Text:
             f"{what}{part}" for part in range(len(self._parts)) for what in ("size", "move")
         ]
         arrays = {"values": max(summed, len(self._growth), 1), "here": summed, "size": len(self._parts), "kept": n}
-        arrays |= {"early": len(self._early_nodes), "all": groups, "scale": groups, "limit": 1, "reach": 1, "most": 1}
+        arrays |= {"early": len(self._early), "all": groups, "scale": groups, "limit": 1, "reach": 1, "most": 1}
         room = [f"  %{name}.at = alloca i64" for name in counters]
         room += [f"  %{name} = alloca [{max(1, length)} x double]" for name, length in arrays.items()]
         limit = _loop(
