@@ -30,9 +30,9 @@ from .step_program import StepProgram, build_step_program
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
 CHUNK_OPERATIONS = 200_000_000
-#: Above this many operations LLVM only allocates registers well, above the second number not even that: its time
-#: grows faster than the program. (10 000 operations: 3.4 s with all passes, 1.4 s with registers only, 0.3 s without.)
-QUICK_COMPILATION, QUICKER_COMPILATION = 6_000, 20_000
+#: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
+#: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
+QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
 #: The first run with some code, if it takes fewer steps, is over before LLVM had made the code as fast as it can; it
 #: gets one that takes twice the time, gives the same bits, and is there five times as soon.
 SHORT_RUN = 50_000
@@ -173,6 +173,7 @@ class NativeRun:
         self._rescue = Rescue(functions)
         self._builds: dict[tuple, dict] = {}  # shared by all runs
         self.table = extrapolation_weights().astype(self._dtype)
+        self._table_pointer = pointer_to(self.table)
         self._build(state, t0, h, parameters)
 
     def begin(self) -> NativeRun:
@@ -323,7 +324,9 @@ class NativeRun:
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         dtype, room, n_state = self._dtype, self._room, self.functions.n_state
         known, step = int(carry.known), int(carry.step)
-        numbers, held = np.zeros(room.numbers, dtype), room.sections
+        saves = steps // save_every + 2
+        numbers, integers, saved = room.block_of_one(saves, n_state, dtype)  # integers: counters, iterations, worst
+        held = room.sections
         numbers[0], numbers[1] = t0 + step * h, h
         numbers[held["state"]] = carry.state
         numbers[held["parameters"]] = parameters
@@ -331,13 +334,10 @@ class NativeRun:
             numbers[held["history"]] = np.ravel(carry.history)
         numbers[held["compensation"]] = carry.compensation
         numbers[held["contraction"]] = carry.contraction
-        saves = steps // save_every + 2
-        saved = np.empty((saves, n_state), dtype=dtype)
-        integers = np.zeros(4 + 2 * saves, np.int64)  # counters, iterations, worst
         integers[0], integers[1], integers[3] = known, step, OK
-        pointers = room.pointers_of_one(numbers, integers, self.table)
-        pointers[_SAVED] = pointer_to(saved)
+        pointers = room.pointers_into(numbers, self._table_pointer)
         pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
+        pointers[_SAVED] = pointers[_ITERATIONS] + 8 * (len(integers) - 4)
         if isinstance(self._scaling, CompiledScaling) and dtype is np.float64:
             self._scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
             if not known:

@@ -35,6 +35,7 @@ class Room:
     contractions: tuple[int, ...]
     offsets: np.ndarray  # (phases, pointers), in bytes
     source: np.ndarray  # (pointers,), from which they count: the block of numbers, that of integers, the table
+    item: int  # the length of a number in bytes
 
     def pointers(self, numbers: np.ndarray, integers: np.ndarray, table: np.ndarray) -> np.ndarray:
         """The arguments of every phase; the weights of extrapolation lie elsewhere, the same for all."""
@@ -45,6 +46,24 @@ class Room:
         """The same where there is only one phase, without arrays."""
         begins = pointer_to(numbers), pointer_to(integers), pointer_to(table)
         return [begins[source] + offset for source, offset in self._of_one]
+
+    def block_of_one(self, saves: int, n_state: int, dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where there is only one phase: a block of numbers, of zeros, with the integers and the saved states behind
+        them in the same memory; and these two. So one address is asked for instead of three."""
+        integers = -(-8 * (4 + 2 * saves) // self.item)
+        block = np.zeros(self.numbers + integers + saves * n_state, dtype)
+        end = self.numbers + integers
+        return block, block[self.numbers : end].view(np.int64), block[end:].reshape(saves, n_state)
+
+    def pointers_into(self, block: np.ndarray, table: int) -> list[int]:
+        """The arguments for such a block, but for those that depend on how many states are saved."""
+        begin = pointer_to(block)
+        return [table if offset < 0 else begin + offset for offset in self._in_one_block]
+
+    @functools.cached_property
+    def _in_one_block(self) -> list[int]:
+        first = (0, self.numbers * self.item, -1)
+        return [first[source] + offset if source < 2 else -1 for source, offset in self._of_one]
 
     @functools.cached_property
     def _of_one(self) -> list[tuple[int, int]]:
@@ -83,4 +102,4 @@ def room_for(
             size, first = (8, 0) if name in INTEGERS or name == "table" else (item, sections[name].start)
             offsets[k, column] = size * (first + within.get(name, 0))
     source = np.array([2 if name == "table" else int(name in INTEGERS) for name in POINTERS])
-    return Room(sections, ends[-1], 6 * count, tuple(histories), tuple(contractions), offsets, source)
+    return Room(sections, ends[-1], 6 * count, tuple(histories), tuple(contractions), offsets, source, item)
