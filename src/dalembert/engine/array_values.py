@@ -96,9 +96,8 @@ class ArrayValues:
     def __init__(self, program: ArrayProgram, inputs: dict[str, np.ndarray]) -> None:
         self._program, self._inputs = program, inputs
         self._samples = next(table.shape[1] for table in inputs.values() if table.ndim > 1)
-        self._lanes = (
-            1 << (self._samples - 1).bit_length()
-        )  # of a row; the walk takes vectors whose sizes are powers of two
+        # numbers in a row: the walk takes vectors whose sizes are powers of two
+        self._lanes = 1 << (self._samples - 1).bit_length()
         self._place = Column(np.int32)  # the row of an operation
         self._numbers = Column(np.float64)  # row after row
 

@@ -8,6 +8,7 @@ where compiled code takes microseconds; it is taken where compiling would take m
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sparse
@@ -165,7 +166,7 @@ class SparseRun:
             if size <= 100 * ROUNDOFF or ((fresh or helped) and size <= NOISE and contraction > 0.3):
                 return x, count
             stagnant = fresh and measured and contraction > 0.3
-            if stagnant and size <= LARGEST_NOISE and size <= 10 * self._noise(x, value, rows):
+            if stagnant and size <= LARGEST_NOISE and size <= 10 * self._noise(x, self._solve, rows):
                 return x, count
             helped = measured and contraction <= GOOD_CONTRACTION
             if contraction > GOOD_CONTRACTION and measured:
@@ -175,17 +176,18 @@ class SparseRun:
         self._solve = None
         return None, MAX_ITERATIONS
 
-    def _noise(self, x: np.ndarray, value: np.ndarray, rows: tuple) -> float:
+    def _noise(self, x: np.ndarray, solve: Callable, rows: tuple) -> float:
         """The update that follows from roundoff of the unknowns and of the state: with coordinates of size 10^4 and
-        h = 10^-3 it is 10^-6 in a multiplier."""
+        h = 10^-3 it is 10^-5 of a multiplier."""
         random = np.random.default_rng(0)
 
         def rounded(numbers: np.ndarray) -> np.ndarray:
             return numbers * (1 + np.finfo(np.float64).eps * random.uniform(-1, 1, numbers.shape))
 
         t, h, state, parameters = rows
+        here = self._values(x[None], *rows)[0]
         moved = self._values(rounded(x)[None], t, h, rounded(state), parameters)[0]
-        return self._scaled(self._solve(moved - value), x) if self._solve is not None else 0.0
+        return self._scaled(solve(moved - here), x)
 
     def _scaled(self, update: np.ndarray, x: np.ndarray) -> float:
         """The largest update relative to the scale of its group of unknowns."""

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.linalg as sparse_linalg
 
 import dalembert as da
 from dalembert.engine import NOT_CONVERGED, OK, choice, choose_engine
@@ -66,6 +68,19 @@ def test_roundoff_of_large_coordinates_ends_an_iteration(monkeypatch):
     assert chunk.status == OK
     monkeypatch.setattr("dalembert.engine.sparse.LARGEST_NOISE", 0.0)
     assert sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1).status == NOT_CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("system", "least", "most"), [(da.gallery.Chain(links=3), 0.0, 1e-7), (FarAway(links=3), 1e-6, 1.0)]
+)
+def test_what_is_measured_is_roundoff_not_the_update(system, least, most):
+    """Unknowns a little beside the solution have the same roundoff."""
+    sparse, _, state, parameters = runners(system, da.Galerkin(3), 1e-3)
+    end = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 3, 3, parameters, 1).carry
+    arguments = (np.array(2e-3), np.array(1e-3), end.state, parameters)
+    x = end.history[0] * (1 + 1e-4)
+    solve = sparse_linalg.splu(scipy.sparse.csc_matrix(sparse._residual(x, *arguments)[1])).solve
+    assert least <= sparse._noise(x, solve, tuple(part[None] for part in arguments)) <= most
 
 
 def test_large_irregular_systems_take_it():
