@@ -54,6 +54,7 @@ class ArrayProgram:
             column.reserve(expected)
         self.zero, self.one = 0, 1
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
+        self.calls: dict = {}  # results of functions that were called, by their arguments
         self.constants(np.array([0.0, 1.0]))
 
     def __len__(self) -> int:
@@ -120,6 +121,7 @@ class ArrayProgram:
         self.form_key, self.form_coefficient = Column(np.int32), Column(np.int32)
         self._inputs = {kind: place[nodes] for kind, nodes in self._inputs.items()}
         self._known = {key: int(place[node]) for key, node in self._known.items()}
+        self.calls.clear()
         self._operations.start_again(tight=for_good)
         return place
 

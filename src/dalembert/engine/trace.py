@@ -93,6 +93,16 @@ class Interpreter:
             environment.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
+    def call(self, jaxpr, consts: Sequence, arguments: Sequence[Value]) -> list[Value]:
+        """As `run`; but a function that is called again with the same arguments, as by residual and end of a step, or a
+        matrix for the next right side, is not run again."""
+        given = [_known(value) for value in (*consts, *arguments)]
+        key = (id(jaxpr), *map(_identity, given))
+        calls = self.program.calls
+        if key not in calls:
+            calls[key] = jaxpr, self.run(jaxpr, consts, arguments)  # while it is kept, its id is its own
+        return calls[key][1]
+
     def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
         name, parameters = equation.primitive.name, equation.params
         if name in CALLS:
@@ -142,9 +152,25 @@ class Interpreter:
         result = np.asarray(equation.primitive.bind(*moved, **parameters))
         return Nodes(result.astype(np.int64))
 
+    def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Nodes:
+        """x with matrix(*known, x) = right, eliminated on operations; the function of that jaxpr is linear in x."""
+        program = self.program
+        if program.linear_systems is None:
+            raise UnsupportedByEngine("a linear system outside of the equations of a step")
+        size = int(np.prod(np.shape(getattr(right, "ids", right))))
+        if size not in program.calls:  # the same forms for all right sides
+            program.calls[size] = Nodes(program.differentials(size))
+        (product,) = self.call(matrix, consts, [*known, program.calls[size]])
+        return Nodes(program.linear_systems.solution(ids_of(program, product), ids_of(program, right)))
 
-def _known(value) -> np.ndarray:
-    return np.asarray(value)
+
+def _known(value) -> Value:
+    return value if isinstance(value, Nodes) else np.asarray(value)
+
+
+def _identity(value: Value) -> tuple:
+    numbers = value.ids if isinstance(value, Nodes) else value
+    return isinstance(value, Nodes), numbers.dtype.char, numbers.shape, numbers.tobytes()
 
 
 def _evaluate_known(equation, arguments: list) -> list:
@@ -164,9 +190,8 @@ def _evaluate_known(equation, arguments: list) -> list:
 
 def _closed_call(interpreter: Interpreter, parameters, arguments) -> list:
     closed = parameters.get("jaxpr") or parameters.get("call_jaxpr") or parameters.get("fun_jaxpr")
-    if hasattr(closed, "consts"):
-        return interpreter.run(closed.jaxpr, closed.consts, arguments)
-    return interpreter.run(closed, (), arguments)
+    jaxpr, consts = (closed.jaxpr, closed.consts) if hasattr(closed, "consts") else (closed, ())
+    return interpreter.call(jaxpr, consts, arguments)
 
 
 def _split(interpreter: Interpreter, parameters, arguments) -> list:
@@ -245,15 +270,59 @@ def _while(interpreter: Interpreter, parameters, arguments) -> list:
 
 def _linear_solve(interpreter: Interpreter, parameters, arguments) -> list:
     """Solved on operations (see `linear_systems.py`), whatever solver the function brings along."""
-    program = interpreter.program
-    if program.linear_systems is None:
-        raise UnsupportedByEngine("a linear system outside of the equations of a step")
     matrix, lengths = parameters["jaxprs"].matvec, parameters["const_lengths"]
     known, (right,) = arguments[: lengths.matvec], arguments[sum(lengths) :]
-    size = int(np.prod(np.shape(getattr(right, "ids", right))))
-    (product,) = interpreter.run(matrix.jaxpr, matrix.consts, [*known, Nodes(program.differentials(size))])
-    forms = ids_of(program, product)
-    return [Nodes(program.linear_systems.solution(forms, ids_of(program, right)))]
+    return [interpreter.solution(matrix.jaxpr, matrix.consts, known, right)]
+
+
+class _OnOperations:
+    """What functions that are written out late are written in: here directly in operations, not first in JAX's."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+
+    def _elementwise(self, name: str, *values) -> Value:
+        values = [value if isinstance(value, Nodes) else np.asarray(value) for value in values]
+        if any(isinstance(value, Nodes) for value in values):
+            return self._interpreter.elementwise(ELEMENTWISE[name], values)
+        return np.asarray(QUICK[name]({}, *values))
+
+    def _structural(self, name: str, values: Sequence[Value], **parameters) -> Value:
+        if any(isinstance(value, Nodes) for value in values):
+            return self._interpreter.structural(STRUCTURAL[name], parameters, list(values))
+        return np.asarray(STRUCTURAL[name](parameters, *values))
+
+    add, sub = functools.partialmethod(_elementwise, "add"), functools.partialmethod(_elementwise, "sub")
+    mul, div = functools.partialmethod(_elementwise, "mul"), functools.partialmethod(_elementwise, "div")
+    neg = functools.partialmethod(_elementwise, "neg")
+
+    def stack(self, values: Sequence[Value]) -> Value:
+        return self._structural("stack", values, axis=0)
+
+    def concatenate(self, values: Sequence[Value]) -> Value:
+        return self._structural("concatenate", values, dimension=0)
+
+    def part(self, a: Value, first: int, last: int) -> Value:
+        return Nodes(a.ids[first:last]) if isinstance(a, Nodes) else a[first:last]
+
+    def broadcast_to(self, a: Value, shape: tuple[int, ...]) -> Value:
+        return Nodes(np.broadcast_to(a.ids, shape)) if isinstance(a, Nodes) else np.broadcast_to(a, shape)
+
+    def dot_general(self, a: Value, b: Value, dimension_numbers) -> Value:
+        parameters = {"dimension_numbers": dimension_numbers}
+        if isinstance(a, Nodes) or isinstance(b, Nodes):
+            return SPECIAL["dot_general"](self._interpreter, parameters, [a, b], None)
+        return np.asarray(QUICK["dot_general"](parameters, a, b))
+
+    def evaluate(self, equation, values: Sequence[Value]) -> Sequence[Value]:
+        return self._interpreter.evaluate(equation, list(values))
+
+    def solution(self, matrix, known: Sequence[Value], right: Value) -> Value:
+        return self._interpreter.solution(matrix, known, (), right)
+
+
+def _late_function(interpreter: Interpreter, parameters, arguments) -> list:
+    return parameters["write"](_OnOperations(interpreter), *arguments)
 
 
 CALLS: dict[str, Callable] = {
@@ -266,6 +335,7 @@ CALLS: dict[str, Callable] = {
     ),
     "cond": _cond,
     "custom_linear_solve": _linear_solve,
+    "late_function": _late_function,
     "scan": _scan,
     "while": _while,
     "split": _split,

@@ -11,6 +11,7 @@ from .discrete_derivative import (
     through,
 )
 from .invariants import dot_products, edge_products, squared_distances, squared_triple_products
+from .late import Arithmetic, late, solved
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
 from .symmetries import Symmetry, symmetries
@@ -20,6 +21,7 @@ __all__ = [
     "DISCRETE_DERIVATIVES",
     "Acceleration",
     "Along",
+    "Arithmetic",
     "Contact",
     "Holonomic",
     "Mechanics",
@@ -29,11 +31,13 @@ __all__ = [
     "coordinates",
     "dot_products",
     "edge_products",
+    "late",
     "mean_value",
     "mechanics_of",
     "midpoint",
     "natural_limit",
     "quotient",
+    "solved",
     "squared_distances",
     "squared_triple_products",
     "symmetries",

@@ -20,14 +20,18 @@ constraints by O(h^(K+1)); they are brought back along the reactions, with t1 = 
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import InputError
-from ..formulation import Acceleration, Along
+from ..formulation import Acceleration, Along, Arithmetic, late, solved
 from .base import Claims, Method, Step
 
 #: Beyond it the last coefficients are roundoff of the first.
@@ -127,38 +131,68 @@ class Taylor(Method):
 
 @eqx.filter_jit  # traced once for residual and end of a step
 def motion_in(step: Step, degree: int) -> Motion:
-    """The coefficients, order by order; what is not known yet is left out and put in once it is."""
+    """The coefficients, as one operation (`late`)."""
     m, t, h, (q, p, v, lam, psi, *_) = step.mechanics, step.t, step.h, step.start
-    T = [t, h, *[None] * degree]
-    Q, V, P, lams, psis = [q, h * v], [v], [p], [], []
-    force = Along(lambda *a: m.rate(*a[:4]) - m.reactions(*a), t, q, v, p, lam, psi)
-    legendre, position = Along(m.legendre, t, q, v, p), Along(m.constraint, t, q)
-    velocity = Along(m.velocity_constraint, t, q, v)
-    legendre.coefficient(0, t, q, v, p)
-    velocity.coefficient(0, t, q, v)
-    for k in (0, 1):
-        position.coefficient(k, T[k], Q[k])
-    solved = jax.jit(lambda right: jax.lax.custom_linear_solve(_matrix(step), right, _dense, transpose_solve=_dense))
-    for k in range(1, degree + 1):
-        below = (T[k - 1], Q[k - 1], V[k - 1], P[k - 1])
-        nothing = (None, None) if k > 1 else (jnp.zeros_like(lam), jnp.zeros_like(psi))
-        right = (
-            _scaled(1.0, force.coefficient(k - 1, *below, *nothing), p),
-            _scaled(-k / h, legendre.coefficient(k, T[k], Q[k], None, None), v),
-            _scaled(-k * (k + 1) / h**2, position.coefficient(k + 1, T[k + 1], None), lam),
-            _scaled(-k / h, velocity.coefficient(k, T[k], Q[k], None), psi),
-        )
-        x = _parts(solved(jnp.concatenate(right)), step)
-        V.append(h / k * x.v_rate)
-        P.append(h / k * x.p_rate)
-        Q.append(h / (k + 1) * V[k])
-        lams.append(x.lam)
-        psis.append(x.psi)
-        force.coefficient(k - 1, *below, x.lam, x.psi)
-        legendre.coefficient(k, T[k], Q[k], V[k], P[k])
-        position.coefficient(k + 1, T[k + 1], Q[k + 1])
-        velocity.coefficient(k, T[k], Q[k], V[k])
-    return Motion(Q, V, P, lams, psis)
+    matrix = _matrix(step)
+    traced = [
+        jax.make_jaxpr(lambda *a: m.rate(*a[:4]) - m.reactions(*a))(t, q, v, p, lam, psi),
+        jax.make_jaxpr(m.legendre)(t, q, v, p),
+        jax.make_jaxpr(m.constraint)(t, q),
+        jax.make_jaxpr(m.velocity_constraint)(t, q, v),
+        jax.make_jaxpr(matrix)(jax.ShapeDtypeStruct((2 * q.size + lam.size + psi.size,), q.dtype)),
+    ]
+    series = _Coefficients(degree, [closed.jaxpr for closed in traced], [len(closed.consts) for closed in traced])
+    n, constrained = q.shape, (lam.shape, psi.shape)
+    shapes = [*[n] * (3 * degree + 4), *(shape for shape in constrained for _ in range(degree))]
+    consts = [value for closed in traced for value in closed.consts]
+    found = iter(late(series, shapes, t, h, q, p, v, lam, psi, *consts))
+    lengths = (degree + 2, degree + 1, degree + 1, degree, degree)
+    return Motion(*([next(found) for _ in range(length)] for length in lengths))
+
+
+class _Coefficients:
+    """The coefficients of a motion, order by order; what is not known yet is left out and put in once it is."""
+
+    def __init__(self, degree: int, functions: list, constants: list[int]) -> None:
+        """From the jaxprs of force, legendre, constraints and matrix, and how many constants each has."""
+        self._degree, self._functions, self._constants = degree, functions, constants
+
+    def __call__(self, arithmetic: Arithmetic, t, h, q, p, v, lam, psi, *constants) -> list:
+        degree, mul, div = self._degree, arithmetic.mul, arithmetic.div
+        known = [list(itertools.islice(iterator, n)) for iterator in [iter(constants)] for n in self._constants]
+        *walked, matrix = self._functions
+        force, legendre, position, velocity = map(functools.partial(Along, arithmetic), walked, known)
+        T = [t, h, *[None] * degree]
+        Q, V, P, lams, psis = [q, mul(h, v)], [v], [p], [], []
+        legendre.coefficient(0, t, q, v, p)
+        velocity.coefficient(0, t, q, v)
+        for k in (0, 1):
+            position.coefficient(k, T[k], Q[k])
+
+        def scaled(factor, coefficient, like):
+            return np.zeros(np.shape(like)) if coefficient is None else mul(factor, coefficient)
+
+        for k in range(1, degree + 1):
+            below = (T[k - 1], Q[k - 1], V[k - 1], P[k - 1])
+            nothing = (None, None) if k > 1 else (np.zeros(np.shape(lam)), np.zeros(np.shape(psi)))
+            right = (
+                scaled(1.0, force.coefficient(k - 1, *below, *nothing), p),
+                scaled(div(-float(k), h), legendre.coefficient(k, T[k], Q[k], None, None), v),
+                scaled(div(-float(k * (k + 1)), mul(h, h)), position.coefficient(k + 1, T[k + 1], None), lam),
+                scaled(div(-float(k), h), velocity.coefficient(k, T[k], Q[k], None), psi),
+            )
+            x = arithmetic.solution(matrix, known[-1], arithmetic.concatenate(right))
+            A, B, lam_below, psi_below = _parts(functools.partial(arithmetic.part, x), q, lam, psi)
+            V.append(mul(div(h, float(k)), A))
+            P.append(mul(div(h, float(k)), B))
+            Q.append(mul(div(h, float(k + 1)), V[k]))
+            lams.append(lam_below)
+            psis.append(psi_below)
+            force.coefficient(k - 1, *below, lam_below, psi_below)
+            legendre.coefficient(k, T[k], Q[k], V[k], P[k])
+            position.coefficient(k + 1, T[k + 1], Q[k + 1])
+            velocity.coefficient(k, T[k], Q[k], V[k])
+        return [*Q, *V, *P, *lams, *psis]
 
 
 def _total(coefficients):
@@ -177,27 +211,21 @@ def _correction(x: TaylorUnknowns, step: Step):
     def known(pi):
         return m.mass_residual(zero, pi, t, q, v, p)
 
-    return jax.lax.custom_linear_solve(
-        lambda w: m.mass_residual(w, zero, t, q, v, p), -known(push), _dense, transpose_solve=_dense
-    )
+    return solved(lambda w: m.mass_residual(w, zero, t, q, v, p), -known(push))
 
 
-def _scaled(factor, coefficient, like):
-    return jnp.zeros_like(like) if coefficient is None else factor * coefficient
-
-
-def _parts(vector, step: Step) -> Acceleration:
-    """A, B, lam, psi."""
-    n, m = step.start.q.shape[0], step.start.lam.shape[0]
-    return Acceleration(vector[:n], vector[n : 2 * n], vector[2 * n : 2 * n + m], vector[2 * n + m :])
+def _parts(part: Callable, q, lam, psi) -> list:
+    """A, B, lam, psi, from parts first ... last of their vector."""
+    ends = np.cumsum([0, *(np.shape(one)[0] for one in (q, q, lam, psi))]).tolist()
+    return [part(first, last) for first, last in itertools.pairwise(ends)]
 
 
 def _matrix(step: Step):
     """The left sides of the linear system in the module's docstring."""
-    m, t, (q, p, v, *_) = step.mechanics, step.t, step.start
+    m, t, (q, p, v, lam, psi, *_) = step.mechanics, step.t, step.start
 
     def product(vector):
-        x = _parts(vector, step)
+        x = Acceleration(*_parts(lambda first, last: vector[first:last], q, lam, psi))
         rows = (
             x.p_rate + m.reactions(t, q, v, p, x.lam, x.psi, ideal=True),
             m.mass_residual(x.v_rate, x.p_rate, t, q, v, p),
@@ -207,7 +235,3 @@ def _matrix(step: Step):
         return jnp.concatenate(rows)
 
     return product
-
-
-def _dense(matrix, right):
-    return jnp.linalg.solve(jax.jacfwd(matrix)(jnp.zeros_like(right)), right)

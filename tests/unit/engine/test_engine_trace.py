@@ -6,14 +6,17 @@ All cases go through one compilation a backend; what is wrong is listed by name.
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from engine_cases import CASES, POINT_SIZE, all_values, all_values_flat, by_name, evaluation, points_of_all
+from jax import lax
 
 from dalembert.engine import EnsembleRun
+from dalembert.engine.array_program import ArrayProgram
 from dalembert.engine.native import NativeRun
 from dalembert.engine.program import CONST, INPUT, NUMPY, Program, Values
-from dalembert.engine.trace import trace, trace_with_jacobian
+from dalembert.engine.trace import Interpreter, trace, trace_with_jacobian
 
 
 def is_close(actual, expected, tolerance) -> bool:
@@ -103,3 +106,49 @@ def test_vector_code_agrees_with_numpy_in_every_lane():
     np.testing.assert_array_equal(saved[:, 0, :POINT_SIZE], points)
     expected = np.stack([walked(point, np.float64) for point in points])
     assert wrong(saved[:, 0, POINT_SIZE:], expected, 1e-14) == []
+
+
+class TestKnownNumbers:
+    """What does not depend on the state is computed while tracing, as XLA would, but without it."""
+
+    NUMBERS = np.array([-3.5, 0.0, 2.0, np.inf])
+    WHOLE = np.array([-7, 3, 0, 8])
+
+    FUNCTIONS = (
+        ("abs", jnp.abs),
+        ("sign", jnp.sign),
+        ("quotient", lambda x: x / jnp.array([2, 0, -3, 7]).astype(x.dtype)),
+        ("largest", lambda x: jnp.max(x) + jnp.zeros_like(x)),
+        ("least", lambda x: jnp.min(x) + jnp.zeros_like(x)),
+        ("larger", lambda x: jnp.maximum(x, -x)),
+        ("smaller", lambda x: jnp.minimum(x, -x)),
+        ("square", jnp.square),
+        ("other", lambda x: (x != 0).astype(x.dtype)),
+        ("quotient of integers", lambda x: lax.div(x, jnp.array([2, 2, -3, -3]))),
+        ("largest integer", lambda x: jnp.max(x) + jnp.zeros_like(x)),
+    )
+
+    @pytest.mark.usefixtures("quick_xla")
+    def test_they_are_those_of_jax(self):
+        for name, function in self.FUNCTIONS:
+            given = self.WHOLE if "integer" in name else self.NUMBERS
+            program = Program()
+            nodes = trace(program, lambda x, f=function, y=given: x[0] * 0 + f(y).astype(float), program.inputs("x", 1))
+            found = [program.number(node) for node in nodes.tolist()]
+            np.testing.assert_array_equal(found, np.asarray(function(jnp.asarray(given)), dtype=float), err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [Program, ArrayProgram])
+def test_a_function_called_again_with_the_same_arguments_is_not_run_again(kind, monkeypatch):
+    inner = jax.jit(lambda x: jnp.sin(x) * x)
+    program = kind()
+    x, y = program.inputs("x", 3), program.inputs("y", 3)
+    runs = []
+    run = Interpreter.run
+    monkeypatch.setattr(Interpreter, "run", lambda self, *a: runs.append(1) or run(self, *a))
+    first = trace(program, lambda x: inner(x) + 1.0, x)
+    again = trace(program, lambda x: 2.0 * inner(x), x)
+    assert len(runs) == 3  # two functions, one call
+    other = trace(program, lambda x: inner(x), y)
+    assert len(runs) == 5
+    assert len({*first.tolist(), *again.tolist(), *other.tolist()}) == 9

@@ -67,7 +67,7 @@ def by_nesting(function, coefficients):
 
 def check(function, start):
     coefficients = curve(start)
-    series, found = Along(function, coefficients[0]), []
+    series, found = Along.of(function, coefficients[0]), []
     for k, x in enumerate(coefficients):
         if k > 0:
             series.coefficient(k, None)  # what is not known yet; given again below
@@ -98,7 +98,7 @@ def test_polynomials_at_zero(name):
 def test_what_is_not_known_enters_linearly():
     """The coefficient with an unknown x_k is the one without it plus the derivative times x_k."""
     function, coefficients = FUNCTIONS["a gradient"], curve([0.4, 0.7])
-    series = Along(function, coefficients[0])
+    series = Along.of(function, coefficients[0])
     for k, x in enumerate(coefficients[:-1]):
         series.coefficient(k, x)
     without = series.coefficient(ORDERS, None)
@@ -107,12 +107,12 @@ def test_what_is_not_known_enters_linearly():
 
 
 def test_operations_without_a_series_are_named():
-    series = Along(lambda x: jnp.prod(x), jnp.ones(3))
+    series = Along.of(lambda x: jnp.prod(x), jnp.ones(3))
     series.coefficient(0, jnp.ones(3))
     with pytest.raises(da.MethodDoesNotFit, match="no Taylor series is known for the operation 'reduce_prod'"):
         series.coefficient(1, jnp.ones(3))
 
 
 def test_operations_on_constants_need_no_series():
-    series = Along(lambda x: x * jnp.prod(jnp.arange(1.0, 4.0)), jnp.asarray(1.0))
+    series = Along.of(lambda x: x * jnp.prod(jnp.arange(1.0, 4.0)), jnp.asarray(1.0))
     assert [float(series.coefficient(k, jnp.asarray(1.0))) for k in range(3)] == [6.0, 6.0, 6.0]
