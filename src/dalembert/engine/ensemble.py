@@ -50,7 +50,7 @@ class EnsembleRun:
         self._scaling = NewtonScaling(self.step)
 
     def report(self) -> dict:
-        return {**self.step.statistics, "from_cache": self._compiled.from_cache, "lanes": self.width}
+        return {**self.step.statistics, "from_cache": self._compiled.code.from_cache, "lanes": self.width}
 
     @property
     def chunk_steps(self) -> int:
@@ -114,7 +114,7 @@ class EnsembleRun:
         ends = np.linspace(0, self._groups, min(self._groups, PIECES_A_CORE * cores) + 1).astype(int).tolist()
 
         def piece(first: int, last: int) -> None:
-            address = self._compiled.address()
+            address = self._compiled.code.address()
             _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, save_every)
 
         with concurrent.futures.ThreadPoolExecutor(cores) as pool:

@@ -76,8 +76,12 @@ def lanes() -> int:
 PASSES = {"straight lines": ("sroa", "simplify_cfg"), "loops": ("sroa", "instruction_combine", "simplify_cfg")}
 
 
+def _passes(kind: str | None, effort: int) -> tuple[str, ...] | None:
+    return None if kind is None else PASSES[kind if effort else "straight lines"]
+
+
 def _key(text: str, effort: int, kind: str | None) -> str:
-    return hashlib.sha256(f"{_identity()}\n{effort} {PASSES.get(kind or '')}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{_identity()}\n{effort} {_passes(kind, effort)}\n{text}".encode()).hexdigest()
 
 
 def is_cached(text: str, effort: int, kind: str | None = None) -> bool:
@@ -101,7 +105,7 @@ def compile_text(text: str, effort: int, kind: str | None = None) -> tuple[Nativ
     builder = llvm.create_pass_builder(machine, options)
     if kind is not None:
         passes = llvm.create_new_function_pass_manager()
-        for name in PASSES[kind]:
+        for name in _passes(kind, effort) or ():
             getattr(passes, f"add_{name}_pass")()
         passes.run(module.get_function("run"), builder)
     elif effort > 1:

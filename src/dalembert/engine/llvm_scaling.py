@@ -63,22 +63,24 @@ class _Text:
 
     def whole(self) -> str:
         summed = moving_increments(self._step).tolist()
-        self._early, rest = self._split(summed)
-        places = {node: k for k, node in enumerate(self._early)}
+        split = {"growth": self._split(self._growth), "summed": self._split(summed)}
+        self._early = sorted(set().union(*(early for early, _ in split.values())))
         everything, guess = self._step.program.needed, np.asarray(self._step.guess).tolist()
         functions = [
             self._values("guess", guess, everything(guess)),
-            self._values("growth", self._growth, everything(self._growth)),
             self._values("before", self._early, everything(self._early)),
-            self._values("summed", summed, rest, places),
         ]
+        places = {node: k for k, node in enumerate(self._early)}
+        for name, nodes in (("growth", self._growth), ("summed", summed)):
+            early, rest = split[name]
+            functions.append(self._values(name, nodes, rest, {node: places[node] for node in early}))
         return "\n".join([*sorted(self._declarations), self._table(), *functions, self._scales()])
 
     def _table(self) -> str:
         rows = ", ".join(f"i64 {row}" for row in self._groups.tolist())
         return f"@group = private constant [{max(1, self._n)} x i64] [{rows or 'i64 0'}]"
 
-    def _split(self, nodes: list[int]) -> tuple[list[int], list[int]]:
+    def _split(self, nodes: list[int]) -> tuple[set[int], list[int]]:
         """What these operations need: what does not depend on unknowns is computed once, the rest again and again (to
         see how far unknowns move the state). Truth values are not kept; they belong to the rest."""
         program = self._step.program
@@ -91,13 +93,13 @@ class _Text:
                     waiting += program.args[node]
             else:
                 early.add(node)
-        return sorted(early), sorted(rest)
+        return early, sorted(rest)
 
     def _values(self, name: str, nodes: list[int], needed: list[int], known: dict[int, int] | None = None) -> str:
         """A function that writes the values of some operations; what is known, it reads."""
-        program, arithmetic, known = self._step.program, Arithmetic(), known or {}
+        program, arithmetic = self._step.program, Arithmetic()
         w, names = Writer(arithmetic), {}
-        for node, place in known.items():
+        for node, place in (known or {}).items():
             names[node] = w.load("%known", place)
         for node in needed:
             op = program.op[node]
@@ -114,7 +116,7 @@ class _Text:
         for k, node in enumerate(nodes):
             w.store(names[node], "%outputs", k)
         self._declarations |= w.declarations
-        arguments = f"ptr %inputs{', ptr %known' if name == 'summed' else ''}, ptr %outputs"
+        arguments = f"ptr %inputs{'' if known is None else ', ptr %known'}, ptr %outputs"
         return "\n".join([f"define internal void @{name}({arguments}) {{", *w.lines, "  ret void\n}"])
 
     def _scales(self) -> str:
@@ -177,14 +179,14 @@ guessed:
   call void @guess(ptr %inputs, ptr %x)
   br label %begin
 begin:
-  call void @growth(ptr %inputs, ptr %values)
+  call void @before(ptr %inputs, ptr %early)
+  call void @growth(ptr %inputs, ptr %early, ptr %values)
   store double 1.0, ptr %limit
 {limit}
   %grown.most = load double, ptr %limit
   %grown.limit = fmul double %grown.most, {Arithmetic().constant(GROWTH_LIMIT)}
 {_store("%grown.limit", "%result", str(n), "limit.out")}
 {zeros}{own}
-  call void @before(ptr %inputs, ptr %early)
   call void @summed(ptr %inputs, ptr %early, ptr %here)
 {sizes}{rows}{out}
   ret void

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import ctypes
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +17,7 @@ from .array_step import ArrayStep, build_array_step
 from .contract import FIRST_CONTRACTION, HISTORY, OK, SINGULAR, Carry, Chunk, StepFunctions, extrapolation_weights
 from .evaluate import TracedInArrays
 from .llvm_arithmetic import Arithmetic
-from .llvm_compile import NativeCode, compile_text, is_cached, lanes
+from .llvm_compile import lanes
 from .llvm_loop import POINTERS
 from .llvm_rolled import RolledEmitter
 from .llvm_scaling import CompiledScaling
@@ -27,14 +26,14 @@ from .rescue import Rescue
 from .rolled_scaling import Code, RolledScaling
 from .step_memory import pointer_to, room_for
 from .step_program import StepProgram, build_step_program
+from .tiers import TieredCode, arguments
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
 CHUNK_OPERATIONS = 200_000_000
 #: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
 #: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
 QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
-#: The first run with some code, if it takes fewer steps, is over before LLVM had made the code as fast as it can; it
-#: gets one that takes twice the time, gives the same bits, and is there five times as soon.
+#: The first run with some code, if it takes fewer steps, gets code that is there soon (`tiers.py`).
 SHORT_RUN = 50_000
 #: Unknowns of the method from which on the step is rolled into loops.
 ROLLED_FROM = 300
@@ -74,30 +73,15 @@ class Compiled:
     kind = "straight-line"
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
-        """`soon`: rather at once than fast, if there is no fast code in the cache; `improve` makes up for it."""
         self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
         text = StepEmitter(step, arithmetic, compensated).text()
-        soon = soon and effort > 0 and not is_cached(text, effort, "straight lines")
-        self._better = (text, effort) if soon else None
-        self._codes: list[NativeCode] = []  # all of them, since runs in other threads may be in the first
-        self._compile(text, 0 if soon else effort)
+        self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
         self.scaling = CompiledScaling(step)
 
-    def _compile(self, text: str, effort: int) -> None:
-        code, self.from_cache = compile_text(text, effort, "straight lines")
-        self._codes.append(code)
-        self.function = code.function("run", *[ctypes.c_void_p] * 13, ctypes.c_int64, ctypes.c_int64)
-
-    def improve(self) -> None:
-        """Make the code as fast as it gets."""
-        better, self._better = self._better, None
-        if better is not None:
-            self._compile(*better)
-
-    def address(self) -> int:
-        """Where the code lies."""
-        return self._codes[-1].address("run")
+    def function(self, *arguments) -> None:
+        """Take steps."""
+        self.code.function(*arguments)
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[list[int]]:
@@ -110,32 +94,23 @@ class CompiledLoops:
 
     kind = "rolled"
 
-    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool) -> None:
+    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
         emitter = RolledEmitter(step, arithmetic, compensated, lanes())
         if emitter.lonely > MOST_LONELY:
             raise TooIrregular
         self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
-        self._code, self.from_cache = compile_text(emitter.text(), 2, "loops")
+        self.code = TieredCode(emitter.text(), "loops", arguments(15), 2, soon)
         self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
         self._spare = [self._first]
         self._places = emitter.places()
-        pointer = ctypes.c_void_p
-        self._function = self._code.function("run", *[pointer] * 15, ctypes.c_int64, ctypes.c_int64)
-        look = Code(self._function, self._memory, emitter.x_place, emitter.finish_place)
+        look = Code(lambda *given: self.code.function(*given), self._memory, emitter.x_place, emitter.finish_place)
         self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
-
-    def improve(self) -> None:
-        """It is as fast as it gets."""
 
     def function(self, *arguments) -> None:
         """The arguments of straight-line code; the memory is added."""
         *pointers, steps, every = arguments
         with self.memory() as memory:
-            self._function(*pointers, *memory, steps, every)
-
-    def address(self) -> int:
-        """Where the code lies."""
-        return self._code.address("run")
+            self.code.function(*pointers, *memory, steps, every)
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[list[int]]:
@@ -181,7 +156,7 @@ class NativeRun:
         choose anew, are its own. So a run does not depend on what happened in others."""
         if self._used:  # a second run: there may be more
             self._soon = False
-            self._compiled.improve()
+            self._compiled.code.improve()
         self._used = True
         run = copy.copy(self)
         run._counts = dict.fromkeys(_CURES, 0)
@@ -193,7 +168,7 @@ class NativeRun:
         key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
         if key in self._builds:
             vars(self).update(self._builds[key])
-            self._compiled.improve()
+            self._compiled.code.improve()
             return
         self._translate(state, t, h, parameters, seed)
         if seed:
@@ -210,7 +185,7 @@ class NativeRun:
             if self.functions.size < ROLLED_FROM:
                 raise TooIrregular
             self.step = build_array_step(*where)
-            self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated)
+            self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated, self._soon)
         except TooIrregular as failure:
             if self.functions.size >= ROLLED_FROM and not self._arithmetic.extended:
                 raise TooLarge("its equations are many and do not fall into loops", failure.traced) from None
@@ -239,7 +214,7 @@ class NativeRun:
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
         counted = {name: count for name, count in self._counts.items() if count}
-        return {**self.step.statistics, "code": self._compiled.kind, "from_cache": self._compiled.from_cache, **counted}
+        return {**self.step.statistics, "code": self._compiled.kind, "from_cache": self._compiled.code.from_cache, **counted}
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -309,7 +284,7 @@ class NativeRun:
 
     def address(self) -> int:
         """Where the code of the step lies."""
-        return self._compiled.address()
+        return self._compiled.code.address()
 
     def memory(self) -> contextlib.AbstractContextManager[list[int]]:
         """Pointers that the code takes after those of every step, while they are its own."""
