@@ -13,6 +13,7 @@ from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_p
 from .array_program import CONST, INPUT, WITH_UNKNOWNS, ArrayProgram
 from .array_substitution import substitute_linear
 from .array_values import ArrayValues, Rewriting
+from .banded import Band, band_of
 from .block_triangular import matched_rows
 from .elimination import FIRST_BLOCK, Scaling, check_structure
 from .ragged import LargestOf, distinct, reduced
@@ -24,6 +25,8 @@ MOST_BLOCKS = 8
 MOST_ROUNDS = 6
 #: a round that takes a smaller share of the rows, while more than a few are left, means the same
 SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
+#: entries a row with which a part of a system is tried in loops, even if the whole was seen not to fall into them
+FEW_ENTRIES = 4
 
 
 class TooIrregular(Exception):
@@ -43,8 +46,9 @@ class ArrayBlock:
     """Unknowns that Newton finds together."""
 
     unknowns: np.ndarray
-    update: np.ndarray  # x <- x - update
+    update: np.ndarray  # x <- x - update; or, for a band, what it is found from: right side and entries, in its order
     growth: np.ndarray  # multipliers of the elimination, to be watched
+    band: Band | None = None
 
 
 @dataclass
@@ -101,9 +105,11 @@ def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) ->
 def reduce_arrays(
     program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
     entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
-    unknown_names: tuple[str, ...], equation_names: tuple[str, ...],
+    unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
 ) -> ArrayReduced:  # fmt: skip
-    """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start."""
+    """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
+    What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries), or else left
+    as a band, if `in_bands` and it is one."""
     n, names = len(x), (unknown_names, equation_names)
     jacobian = Matrix(n, *entries)
     check_structure(jacobian.rows, jacobian.columns, n, names)
@@ -124,15 +130,24 @@ def reduce_arrays(
     for equations, unknowns, linear in _blocks(program, matrix, rows_left, np.flatnonzero(~taken_columns), names):
         kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
         system = matrix.part(kept)
+        system.nodes = solved(system.nodes)
+        try:
+            if not in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
+                raise TooIrregular
+            factors = ArrayFactors(program, system, values, scaling.rows)
+        except TooIrregular:
+            if not in_bands:
+                raise
+            block_of[unknowns] = len(blocks)
+            blocks.append(_banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations]))
+            continue
         right_side = right[equations]
         if linear:
             zeros = Rewriting(program)
             zeros.replace(x[unknowns], np.full(len(unknowns), program.zero))
             right_side = zeros(right_side)
-        system.nodes = solved(system.nodes)
         right_now = np.zeros(n, np.int64)
         right_now[equations] = solved(right_side)
-        factors = ArrayFactors(program, system, values, scaling.rows)
         update, multipliers = factors.solve(right_now), factors.multipliers
         if linear:
             solved.replace(x[unknowns], program.neg(update[unknowns]))
@@ -152,6 +167,19 @@ def reduce_arrays(
     }
     stages = (first.rewrite, solved)
     return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
+
+
+def _banded(
+    system: Matrix, equations: np.ndarray, unknowns: np.ndarray, right: np.ndarray, scales: np.ndarray
+) -> ArrayBlock:
+    """A system that is solved as a band in every iteration."""
+    row, column = np.zeros(system.size, np.int64), np.zeros(system.size, np.int64)
+    row[equations], column[unknowns] = np.arange(len(equations)), np.arange(len(unknowns))
+    band = band_of(row[system.rows], column[system.columns], scales)
+    if band is None:
+        raise TooIrregular(fill=len(system.rows) / len(equations))
+    needed = np.concatenate([right[band.rows], system.nodes[band.entries]])
+    return ArrayBlock(unknowns, needed, np.zeros(0, np.int64), band)
 
 
 def largest_sizes(values: np.ndarray) -> np.ndarray:

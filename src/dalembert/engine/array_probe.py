@@ -23,6 +23,7 @@ from .block_triangular import matched_rows
 PIECE = 1500
 #: Unknowns are moved by this part of what samples differ by, and residuals must follow their derivatives to this part.
 MOVE, AGREEMENT = 1e-5, 1e-2
+EPSILON = np.finfo(np.float64).eps
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Equations:
         names = tuple(str(k) for k in range(n))
         x = self.program.inputs("x", n)
         try:
-            reduce_arrays(self.program, x, self.residual, self.entries, self.samples, names, names)
+            reduce_arrays(self.program, x, self.residual, self.entries, self.samples, names, names, in_bands=False)
         except TooIrregular as failure:
             return failure.fill
         except ModelError:  # what is wrong with a piece need not be wrong with the whole
@@ -54,9 +55,15 @@ class Equations:
         evaluate = ArrayEvaluator(self.program, np.concatenate([self.residual, nodes]))
         start = {kind: table[:, 0] if table.ndim > 1 else table for kind, table in self.samples.items()}
         n, x, far = len(self.residual), start["x"], self.samples["x"][:, -1] - start["x"]
+        random = np.random.default_rng(0)
         here = evaluate(start)[:, 0]
         largest = np.maximum(np.abs(x), MOVE * np.abs(far))[columns] * np.abs(here[n:])
         roundoff = 1e-12 * (np.abs(here[:n]) + np.bincount(rows, largest, minlength=n))
+        for _ in range(8):  # and of coordinates far from the origin
+            rounded = {
+                kind: table * (1 + EPSILON * random.uniform(-1, 1, table.shape)) for kind, table in start.items()
+            }
+            roundoff += 4 * np.abs(evaluate(rounded)[:n, 0] - here[:n])
         missed, sizes = np.zeros((2, n)), np.zeros(n)
         for k, part in enumerate((MOVE, MOVE / 8)):
             moved = evaluate(start | {"x": x + part * far})[:n, 0]

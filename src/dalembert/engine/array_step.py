@@ -11,6 +11,7 @@ from .array_elimination import ArrayReduced, TooIrregular, operation_count, redu
 from .array_probe import Equations
 from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
+from .banded import MOST_WORK, band_of
 from .contract import StepFunctions
 from .elimination import FIRST_BLOCK
 from .evaluate import TracedInArrays
@@ -25,6 +26,8 @@ FEW_DISTANCES, FEW_FROM = (0.0, 1e-2, 0.1, 1.0), 50_000
 PIECE_FIRST_FROM = 5_000
 #: entries of a row with which a piece may fail; with fewer its ends may be at fault
 MOST_FILL = 12
+#: Work for an unknown above which a band is not tried, before elimination: that makes it narrower by a factor of three.
+WIDEST = 8 * MOST_WORK
 #: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
 OPERATIONS_AN_UNKNOWN = 40
 
@@ -65,10 +68,11 @@ class ArrayStep:
         in_updates = self.program.needed(self.updates)
         in_step = self.program.needed(np.concatenate([self.updates, self.finish, self.guess]))
         in_loop = in_updates[self.levels[in_updates] >= FIRST_BLOCK]
+        in_bands = sum(block.band.work for block in self.reduced.blocks if block.band is not None)
         return {
             **self.reduced.statistics,
-            "operations_per_iteration": operation_count(self.program, in_loop),
-            "operations_per_step": operation_count(self.program, in_step),
+            "operations_per_iteration": operation_count(self.program, in_loop) + in_bands,
+            "operations_per_step": operation_count(self.program, in_step) + in_bands,
         }
 
     def evaluator(self, nodes: np.ndarray, arrays=np) -> ArrayEvaluator:
@@ -106,11 +110,14 @@ def build_array_step(
     piece = equations.piece() if large else equations
     if functions.exact is None and not piece.derivatives_hold():
         raise TooIrregular
+    in_loops = True
     if large and not functions.explicit:
         fill = piece.fill()
-        if fill > MOST_FILL:
+        in_loops = fill <= MOST_FILL
+        if not in_loops and band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
             raise TooIrregular(fill, TracedInArrays(program, residual, entries, functions.size, kinds))
-    reduced = reduce_arrays(program, x, residual, entries, samples, functions.unknowns, functions.equations)
+    names = functions.unknowns, functions.equations
+    reduced = reduce_arrays(program, x, residual, entries, samples, *names, in_loops=in_loops)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
     finish = reduced.rewrite(finish)
     put_in = inside.put_in(reduced)

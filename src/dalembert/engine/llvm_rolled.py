@@ -12,8 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .array_elimination import ArrayBlock
 from .array_program import CONST, INPUT, LINEAR
 from .array_step import ArrayStep
+from .banded import BandedSolver, Places
 from .contract import HISTORY
 from .elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from .llvm_arithmetic import Arithmetic, Writer
@@ -60,7 +62,13 @@ class RolledEmitter(WorkingMemory, StepLoop):
         memory = memory[-misplaced % CACHE_LINE :]
         for node, place in self.memory.constants.items():
             memory[place] = self.step.program.numbers[node]
+        for start, numbers in self._fixed:
+            memory[start : start + len(numbers)] = numbers
         return memory
+
+    def text(self) -> str:
+        """The whole module, with the solvers of bands."""
+        return super().text() + "".join(self._functions)
 
     @functools.cached_property
     def _table(self) -> np.ndarray:
@@ -76,6 +84,9 @@ class RolledEmitter(WorkingMemory, StepLoop):
     def _plan(self) -> None:
         step, program, levels = self.step, self.step.program, self.step.levels
         memory = self.memory = Memory(program)
+        self._bands: dict[int, BandedSolver] = {}
+        self._fixed: list[tuple[int, np.ndarray]] = []  # numbers that lie in the memory from the start
+        self._functions: list[str] = []
         place = self._place_inputs()
         stable = np.zeros(len(program), bool)
         stable[program.needed(np.concatenate([step.finish, step.reduced.growth]))] = True
@@ -106,7 +117,10 @@ class RolledEmitter(WorkingMemory, StepLoop):
             here = place.copy()
             body = loops(in_loop[b], here)
             changing = block.growth[levels[block.growth] == FIRST_BLOCK + b]
-            body += gathered(memory, block.update, here, self.update_place + first)
+            if block.band is None:
+                body += gathered(memory, block.update, here, self.update_place + first)
+            else:
+                self._place_band(b, block, here, self.update_place + first)
             watched, copies = self._watched(changing, here)
             self._iterations.append((body + copies, first, len(block.unknowns), watched))
             self._settled.append(loops(stages[FIRST_BLOCK + b], place))
@@ -121,10 +135,39 @@ class RolledEmitter(WorkingMemory, StepLoop):
         self.update_place, self.new_x_place = memory.region(self.n_unknowns), memory.region(self.n_unknowns)
         self.finish_place = memory.region(self.functions.n_state)
         solutions = [(memory.region(len(nodes)), nodes) for nodes in step.reduced.solutions]
+        updates, first = [], self.update_place
+        for block in step.reduced.blocks:
+            updates += [(first, block.update)] if block.band is None else []
+            first += len(block.unknowns)
         home = np.full(len(step.program), -1)
-        for start, nodes in ((self.finish_place, step.finish), *solutions, (self.update_place, step.updates)):
+        for start, nodes in ((self.finish_place, step.finish), *solutions, *updates):
             home[nodes] = start + np.arange(len(nodes))
         return home
+
+    def _place_band(self, number: int, block: ArrayBlock, place: np.ndarray, target: int) -> None:
+        """Room for a band's solver, and tables of where it finds right side and entries and leaves the update."""
+        memory, program, band = self.memory, self.step.program, block.band
+        assert band is not None
+        solver = BandedSolver(f"banded{number}", band, self.arithmetic.scalar, self._width)
+        constant = program.code[block.update] == CONST
+        found = np.array(place[block.update], dtype=np.int64)
+        found[constant] = memory.constant_places(block.update[constant])
+        places = Places(
+            storage=memory.region(solver.storage),
+            inverses=memory.region(band.size),
+            right=memory.region(band.size),
+            solution=memory.region(solver.solution),
+            scales=memory.region(band.size),
+            starts=memory.table(band.starts),
+            at=memory.table(band.at),
+            right_from=memory.table(found[: band.size]),
+            entry_from=memory.table(found[band.size :]),
+            target=memory.table(target + band.columns),
+        )
+        self._bands[number] = solver
+        self._fixed.append((places.scales, band.scales))
+        self._functions.append(solver.text(places))
+        self.w.declarations |= solver.declarations
 
     def _watched(self, multipliers: np.ndarray, place: np.ndarray) -> tuple[list[tuple[int, int]], list[Loop]]:
         """Where multipliers lie side by side, (start, count), and loops that bring the others together."""
@@ -311,6 +354,8 @@ class RolledEmitter(WorkingMemory, StepLoop):
         loops, first, count, watched = self._iterations[block]
         w, constant = self.w, self.arithmetic.constant
         self._perform(loops)
+        if block in self._bands:
+            w.put(f"call void @banded{block}(ptr %work, ptr %places)")
         w.put(f"store {self.arithmetic.number} {constant(0.0)}, ptr {self.probe}")
         share = w.new(f"load {self.arithmetic.number}, ptr {self.share}")
 

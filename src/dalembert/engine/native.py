@@ -103,7 +103,8 @@ class CompiledLoops:
         self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
         self._spare = [self._first]
         self._places = emitter.places()
-        look = Code(lambda *given: self.code.function(*given), self._memory, emitter.x_place, emitter.finish_place)
+        places = emitter.x_place, emitter.update_place, emitter.finish_place
+        look = Code(lambda *given: self.code.function(*given), self._memory, *places)
         self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
 
     def function(self, *arguments) -> None:
@@ -214,7 +215,12 @@ class NativeRun:
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
         counted = {name: count for name, count in self._counts.items() if count}
-        return {**self.step.statistics, "code": self._compiled.kind, "from_cache": self._compiled.code.from_cache, **counted}
+        return {
+            **self.step.statistics,
+            "code": self._compiled.kind,
+            "from_cache": self._compiled.code.from_cache,
+            **counted,
+        }
 
     @property
     def sizes(self) -> tuple[int, int, int]:

@@ -18,6 +18,8 @@ from .contract import HISTORY
 from .scaling import GROWTH_LIMIT, PROBE, parts_of_state, scale_groups
 from .step_memory import room_for
 
+#: Updates of the size of roundoff count as this; the code takes what is that small, and shrinks no more, for solved.
+ROUNDOFF = 1e-14
 #: The status with which a step is asked to leave its updates out.
 LOOK_ONLY = -1
 
@@ -28,6 +30,7 @@ class Code(NamedTuple):
     function: Callable
     memory: Callable[[], contextlib.AbstractContextManager[list[np.ndarray]]]
     unknowns: int
+    updates: int
     increments: int
 
 
@@ -48,7 +51,7 @@ class RolledScaling:
 
     def __call__(self, state, x, t: float, h: float, parameters) -> np.ndarray:
         """`x` holds the last solution, None before the first step."""
-        x, here, growth = self._look(state, x, t, h, parameters)
+        x, updates, here, growth = self._look(state, x, t, h, parameters)
         limit = GROWTH_LIMIT * max(1.0, growth)
         if not len(x):
             return np.array([limit])
@@ -60,16 +63,26 @@ class RolledScaling:
             for group, size in enumerate(own.tolist()):
                 probe = PROBE * size if size > 0 else PROBE
                 moved = np.where(self._groups == group, x + probe, x)
-                change = np.abs(self._look(state, moved, t, h, parameters)[1] - here)
+                change = np.abs(self._look(state, moved, t, h, parameters)[2] - here)
                 moves = np.array([np.max(change[part]) for part in self._parts])
                 reach = probe * sizes / moves
                 useful = (sizes > 0) & (moves > 0) & np.isfinite(reach)
                 scales[group] = max(size, np.min(reach[useful], initial=np.inf) if useful.any() else 0.0)
+            scales = np.fmax(scales, self._roundoff(state, x, updates, t, h, parameters) / ROUNDOFF)
         scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
         return np.concatenate([1.0 / scales[self._groups], [limit]])
 
-    def _look(self, state, x, t: float, h: float, parameters) -> tuple[np.ndarray, np.ndarray, float]:
-        """The unknowns, the increments of the state, and the largest multiplier."""
+    def _roundoff(self, state, x, updates: np.ndarray, t: float, h: float, parameters) -> np.ndarray:
+        """By how much updates differ, in every group, if unknowns and state are rounded otherwise. (With coordinates of
+        size 1000 and h = 0.001 it is a millionth of a multiplier.)"""
+        random, epsilon = np.random.default_rng(0), float(np.finfo(self._dtype).eps)
+        x, state = (part * (1 + epsilon * random.uniform(-1, 1, len(part))) for part in (x, state))
+        found = np.zeros(int(self._groups.max()) + 1)
+        np.maximum.at(found, self._groups, np.abs(self._look(state, x, t, h, parameters)[1] - updates))
+        return found
+
+    def _look(self, state, x, t: float, h: float, parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """The unknowns, the updates they would get, the increments of the state, and the largest multiplier."""
         room, held = self._room, self._room.sections
         numbers, integers = np.zeros(room.numbers, self._dtype), np.zeros(room.integers, np.int64)
         numbers[held["time"]] = t, h
@@ -83,7 +96,13 @@ class RolledScaling:
         with code.memory() as memory:
             work = memory[0]
             code.function(*pointers, *[part.ctypes.data for part in memory], 1, 1)
-            unknowns = np.array(work[code.unknowns : code.unknowns + len(self._groups)], dtype=np.float64)
-            increments = np.array(work[code.increments : code.increments + n_summed], dtype=np.float64)
+            unknowns, updates, increments = (
+                np.array(work[place : place + count], dtype=np.float64)
+                for place, count in (
+                    (code.unknowns, len(self._groups)),
+                    (code.updates, len(self._groups)),
+                    (code.increments, n_summed),
+                )
+            )
         growth = float(numbers[held["last"]][1])
-        return unknowns, increments, growth if np.isfinite(growth) else 0.0
+        return unknowns, updates, increments, growth if np.isfinite(growth) else 0.0

@@ -1,5 +1,6 @@
 """The engine for large irregular systems gives the trajectory of the others, on small ones."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
@@ -83,14 +84,29 @@ def test_what_is_measured_is_roundoff_not_the_update(system, least, most):
     assert least <= sparse._noise(x, solve, tuple(part[None] for part in arguments)) <= most
 
 
+class Net(da.System):
+    """Threads side by side, tied to their neighbours: neither loops nor a narrow band."""
+
+    side: int = 20
+
+    def lagrangian(self, t, q, v):
+        r = q.reshape(self.side, self.side, 3)
+        across = jnp.sum((r[:, 1:] - r[:, :-1]) ** 2, axis=-1)
+        return 0.5 * v @ v - q[2::3].sum() - 5.0 * jnp.sum((across - 1.0) ** 2)
+
+    def holonomic(self, t, q):
+        r = q.reshape(self.side, self.side, 3)
+        return 0.5 * (jnp.sum((r[1:] - r[:-1]) ** 2, axis=-1) - 1.0).ravel()
+
+
 def test_large_irregular_systems_take_it():
-    system = Lattice(cells=40)
-    start = system.start()
-    run = da.simulate(system, da.EnergyMomentum(), start.q0, start.v0, t=(0.0, 0.03), h=0.01)
+    places = np.arange(20.0)
+    q = np.stack([*np.meshgrid(places, places, indexing="ij"), np.zeros((20, 20))], axis=-1).ravel()
+    run = da.simulate(Net(), da.Galerkin(2), q, np.zeros(1200), t=(0.0, 0.03), h=0.01)
     assert run.stats["engine"] == "sparse"
     assert "do not fall into loops" in run.stats["engine_reason"]
-    assert np.max(np.abs(run.energy - run.energy[0])) < 1e-12 * run.energy[0]
-    assert np.max(run.constraint) < 1e-14
+    assert np.max(np.abs(run.energy - run.energy[0])) < 1e-6
+    assert np.max(run.constraint) < 1e-13
 
 
 def test_that_a_step_cannot_be_compiled_is_found_out_once(monkeypatch):

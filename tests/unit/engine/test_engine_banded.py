@@ -1,0 +1,122 @@
+"""Bands: the solver against numpy, and steps that use it against those that do not."""
+
+import ctypes
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from engine_runners import functions_and_start
+
+import dalembert as da
+from dalembert.engine import OK, array_elimination, native
+from dalembert.engine.banded import BandedSolver, Places, band_of
+from dalembert.engine.llvm_compile import compile_text
+from dalembert.engine.native import NativeRun
+from dalembert.engine.sparse import SparseRun
+
+
+def scrambled(size: int, half_width: int, seed: int) -> np.ndarray:
+    """A band whose rows and columns are in disorder; a third of what was its diagonal is zero."""
+    random = np.random.default_rng(seed)
+    offsets = [k for k in range(-half_width, half_width + 1) if abs(k) < size]
+    dense = sparse.diags_array([random.standard_normal(size - abs(k)) for k in offsets], offsets=offsets).toarray()
+    dense[np.arange(size), np.arange(size)] *= (random.random(size) > 0.3) | (half_width == 0)
+    return dense[random.permutation(size)][:, random.permutation(size)]
+
+
+def solved(matrix: np.ndarray, rights: np.ndarray, lanes: int, dtype=np.float64) -> np.ndarray:
+    """The solutions for several right sides, one call after the other in the same memory."""
+    rows, columns = np.nonzero(matrix)
+    size = len(matrix)
+    band = band_of(rows, columns, 1 / np.abs(matrix).max(axis=1))
+    assert band is not None
+    solver = BandedSolver("banded", band, "double" if dtype is np.float64 else "x86_fp80", lanes)
+    lengths = [len(rows), size, size, solver.storage, size, size, solver.solution, size]
+    at = np.cumsum([0, *lengths]).tolist()
+    values, right, update, storage, inverses, own_right, solution, scales, end = at
+    tables = [band.starts, band.at, values + band.entries, right + band.rows, update + band.columns]
+    table_at = np.cumsum([0, *map(len, tables)]).tolist()
+    places = Places(storage, inverses, own_right, solution, scales, *table_at[:-1])
+    body = "define void @run(ptr %w, ptr %p) {\n call void @banded(ptr %w, ptr %p)\n ret void\n}\n"
+    text = "\n".join(sorted(solver.declarations)) + solver.text(places) + body
+    code, _ = compile_text(text, 2, "loops")
+    function = code.function("run", ctypes.c_void_p, ctypes.c_void_p)
+    work, table = np.zeros(end + 8, dtype), np.concatenate(tables).astype(np.int32)
+    work[scales : scales + size] = band.scales
+    found = []
+    for one in rights:
+        work[values : values + len(rows)], work[right : right + size] = matrix[rows, columns], one
+        function(work.ctypes.data, table.ctypes.data)
+        found.append(work[update : update + size].copy())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+@pytest.mark.parametrize(("size", "half_width"), [(1, 0), (3, 2), (7, 6), (40, 1), (150, 5), (90, 13)])
+def test_solutions_are_those_of_a_dense_matrix(size, half_width, lanes):
+    matrix = scrambled(size, half_width, seed=size)
+    rights = np.random.default_rng(1).standard_normal((3, size))
+    expected = np.linalg.solve(matrix, rights.T).T
+    scale = np.linalg.cond(matrix) * np.abs(expected).max()
+    assert np.abs(solved(matrix, rights, lanes) - expected).max() <= 1e-15 * scale
+
+
+def test_80_bits_are_used():
+    """The residual of the solution, in 80 bits, is smaller than doubles could make it."""
+    matrix = scrambled(60, 4, seed=3)
+    right = np.random.default_rng(1).standard_normal(60)
+    (x,) = solved(matrix, right[None], 1, np.longdouble)
+    left = np.abs(matrix.astype(np.longdouble) @ x - right).max()
+    assert left <= 1e-17 * np.abs(matrix).max() * np.abs(x).max() * 60
+
+
+def test_the_order_keeps_neighbours_together():
+    matrix = scrambled(300, 3, seed=0)
+    band = band_of(*np.nonzero(matrix), np.ones(300))
+    assert band is not None
+    assert max(band.below, band.above) <= 6
+
+
+def test_what_is_no_band_is_refused():
+    rows, columns = np.divmod(np.arange(200 * 200), 200)
+    assert band_of(rows, columns, np.ones(200)) is None
+
+
+METHODS = [da.Galerkin(2), da.Galerkin(3), da.gauss_spark(2), da.lobatto_spark(3)]
+
+
+def irregular(*_):
+    raise array_elimination.TooIrregular
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_steps_agree_with_other_engines(method, monkeypatch):
+    """With straight lines, with the sparse engine; and they converge as soon as straight lines do."""
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=12), method)
+
+    def run(runner):
+        chunk = runner.run(runner.first_carry(state), 0.0, 0.01, 40, 8, parameters, 10)
+        assert chunk.status == OK
+        return chunk
+
+    straight = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
+    monkeypatch.setattr(native, "ROLLED_FROM", 0)
+    monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
+    banded = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
+    assert any(block.band is not None for block in banded.step.reduced.blocks)
+    chunks = [run(one) for one in (straight, banded, SparseRun(functions, True).begin("asked for"))]
+    for other in (chunks[0], chunks[2]):
+        np.testing.assert_allclose(chunks[1].saved, other.saved, rtol=0, atol=2e-9)
+    assert chunks[1].iterations.sum() <= 2 * chunks[0].iterations.sum()
+
+
+def test_a_chain_that_folds_up():
+    """Links turn over, so that every entry of the constraints' Jacobian vanishes now and then, and pivots that were
+    chosen once for all would fail."""
+    system = da.gallery.Chain(links=24)
+    start = system.start()
+    run = da.simulate(system, da.Galerkin(3), start.q0, start.v0, t=(0.0, 6.0), h=0.005, save_every=100)
+    assert run.stats["code"] == "rolled"
+    assert "pivot_changes" not in run.stats
+    assert np.max(run.constraint) <= 1e-12
+    assert np.max(np.abs(run.energy - run.energy[0])) <= 1e-6 * np.abs(run.energy[0])
