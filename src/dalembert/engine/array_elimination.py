@@ -108,8 +108,8 @@ def reduce_arrays(
     unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
 ) -> ArrayReduced:  # fmt: skip
     """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
-    What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries), or else left
-    as a band, if `in_bands` and it is one."""
+    What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries); or left as a
+    band, if `in_bands` and it is one, where loops are not possible or take pivots that may become small."""
     n, names = len(x), (unknown_names, equation_names)
     jacobian = Matrix(n, *entries)
     check_structure(jacobian.rows, jacobian.columns, n, names)
@@ -131,16 +131,21 @@ def reduce_arrays(
         kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
         system = matrix.part(kept)
         system.nodes = solved(system.nodes)
+        too_irregular = TooIrregular()
         try:
             if not in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
                 raise TooIrregular
             factors = ArrayFactors(program, system, values, scaling.rows)
-        except TooIrregular:
-            if not in_bands:
-                raise
-            block_of[unknowns] = len(blocks)
-            blocks.append(_banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations]))
-            continue
+        except TooIrregular as failure:
+            factors, too_irregular = None, failure
+        if in_bands and (factors is None or not factors.safe):
+            banded = _banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations])
+            if banded is not None:
+                block_of[unknowns] = len(blocks)
+                blocks.append(banded)
+                continue
+        if factors is None:
+            raise too_irregular
         right_side = right[equations]
         if linear:
             zeros = Rewriting(program)
@@ -171,13 +176,13 @@ def reduce_arrays(
 
 def _banded(
     system: Matrix, equations: np.ndarray, unknowns: np.ndarray, right: np.ndarray, scales: np.ndarray
-) -> ArrayBlock:
-    """A system that is solved as a band in every iteration."""
+) -> ArrayBlock | None:
+    """A system that is solved as a band in every iteration, if it is one."""
     row, column = np.zeros(system.size, np.int64), np.zeros(system.size, np.int64)
     row[equations], column[unknowns] = np.arange(len(equations)), np.arange(len(unknowns))
     band = band_of(row[system.rows], column[system.columns], scales)
     if band is None:
-        raise TooIrregular(fill=len(system.rows) / len(equations))
+        return None
     needed = np.concatenate([right[band.rows], system.nodes[band.entries]])
     return ArrayBlock(unknowns, needed, np.zeros(0, np.int64), band)
 
@@ -244,10 +249,12 @@ class ArrayFactors:
     def __init__(self, program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> None:
         self._program, self._size = program, matrix.size
         self._rounds: list[Eliminated] = []
+        self.safe = True  # whether all pivots are large on all samples
         most = MOST_ROUNDS * (1 + matrix.size.bit_length())
         multipliers = [np.zeros(0, np.int64)]
         while len(matrix.rows):
-            chosen = _pivots(program, matrix, values, row_scale)
+            chosen, safe = _pivots(program, matrix, values, row_scale)
+            self.safe = self.safe and safe
             left = len(distinct(matrix.rows))
             if len(self._rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
                 raise TooIrregular(fill=len(matrix.rows) / left)
@@ -272,8 +279,11 @@ class ArrayFactors:
         return solution
 
 
-def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> np.ndarray:
-    """Pivots of little Markowitz cost, large against their columns in every sample, that do not touch each other."""
+def _pivots(
+    program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Pivots of little Markowitz cost, large against their columns in every sample, that do not touch each other; and
+    whether they are as large as they should be."""
     matrix, rows_kept = matrix.packed()
     row_scale = row_scale[rows_kept]
     sizes = np.abs(values(matrix.nodes)) * row_scale[matrix.rows, None]
@@ -289,9 +299,10 @@ def _pivots(program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scal
     cost = (in_row[matrix.rows] - 1) * (in_column[matrix.columns] - 1)
     candidates = _good_enough(quality, matrix)
     if not len(candidates):  # nothing is safe on all samples: the least bad; the code watches its growth
-        return np.array([int(np.argmax(quality))])
+        return np.array([int(np.argmax(quality))]), False
     preference = np.where(quality >= 0.5, 0, matrix.size) + np.abs(likeness.off_diagonal)
-    return independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
+    chosen = independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
+    return chosen, bool(np.all(quality[chosen] >= PIVOT_THRESHOLD))
 
 
 def _good_enough(quality: np.ndarray, matrix: Matrix) -> np.ndarray:

@@ -41,6 +41,8 @@ class RolledScaling:
         functions = step.functions
         self._code, self._dtype, self._functions = code, dtype, functions
         self._groups, self._parts = scale_groups(step), [slice(*part) for part in parts_of_state(step)]
+        # with exchanges of rows, that updates are rough is due to the equations; else it may be due to bad pivots
+        self._exchanges = all(block.band is not None for block in step.reduced.blocks)
         count = len(step.unknowns)
         sizes = (count, len(step.remembered), len(step.reduced.blocks))
         self._room = room_for(
@@ -68,7 +70,8 @@ class RolledScaling:
                 reach = probe * sizes / moves
                 useful = (sizes > 0) & (moves > 0) & np.isfinite(reach)
                 scales[group] = max(size, np.min(reach[useful], initial=np.inf) if useful.any() else 0.0)
-            scales = np.fmax(scales, self._roundoff(state, x, updates, t, h, parameters) / ROUNDOFF)
+            if self._exchanges:
+                scales = np.fmax(scales, self._roundoff(state, x, updates, t, h, parameters) / ROUNDOFF)
         scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
         return np.concatenate([1.0 / scales[self._groups], [limit]])
 
