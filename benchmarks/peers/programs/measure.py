@@ -51,6 +51,9 @@ class Solver:
         a pair of seconds and q where the program has a clock of its own that leaves out what is not integration."""
         raise NotImplementedError
 
+    def settle(self) -> None:
+        """Wait for what the program does beside its first runs, to be quicker later on."""
+
     def states(self, method: str, setting, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and v at the times."""
         raise NotImplementedError
@@ -112,6 +115,7 @@ def _ladder(solver: Solver, method: str, wanted: np.ndarray, until: float) -> li
             report(failure={"method": method, "setting": setting, "why": why}, first=time.perf_counter() - begun)
             continue
         first = time.perf_counter() - begun
+        solver.settle()
         spent, count = seconds, 1
         while count < REPEATS or (spent < ENOUGH_SECONDS and count < MOST_REPEATS):
             if seconds > LONG_RUN or time.perf_counter() + seconds > until:

@@ -8,6 +8,7 @@ from measure import NotApplicable, Solver, main
 from problems import BALL_GRAVITY, BALL_RESTITUTION, GRAVITY, MASSES, PAIRS, Problem
 
 import dalembert as da
+from dalembert.engine import finish_compiling
 
 
 class Pendulum(da.System):
@@ -147,6 +148,10 @@ class Dalembert(Solver):
             return found.stats["wall_seconds"], found.q[-1]
 
         return run
+
+    def settle(self):
+        """Code of first runs is replaced by faster one, which a thread makes."""
+        finish_compiling()
 
     def states(self, method, setting, times):
         """At steps near the times: every one of a short run, and a good many of a long one."""

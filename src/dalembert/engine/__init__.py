@@ -10,6 +10,7 @@ from .rescue import Rescue
 from .resuming import condition_of, restore_condition
 from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
+from .tiers import finish_compiling
 from .xla import XlaRun, run_traced
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "choose_engine",
     "condition_of",
     "find_root",
+    "finish_compiling",
     "restore_condition",
     "row_lengths",
     "run_traced",

@@ -63,6 +63,11 @@ class ArrayReduced:
     statistics: dict
     _stages: tuple[Rewriting, ...]
 
+    @property
+    def only_bands(self) -> bool:
+        """Whether Newton's iteration chooses all of its pivots anew."""
+        return all(block.band is not None for block in self.blocks)
+
     def nodes(self) -> list[np.ndarray]:
         """All operations that are named here."""
         return [

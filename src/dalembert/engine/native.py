@@ -249,8 +249,8 @@ class NativeRun:
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry
             cure = cures.pop(0)
-            if cure == "pivot_changes" and self.functions.explicit and pieces[-1].status != SINGULAR:
-                continue  # nothing but the projection was not found, and it began as near as it can
+            if cure == "pivot_changes" and self._pivots_are_good and pieces[-1].status != SINGULAR:
+                continue
             t = t0 + float(stuck.step) * h
             if cure == "guess_restarts":
                 carry = self._restarted(stuck)
@@ -275,6 +275,12 @@ class NativeRun:
             elif cure == "rescued_steps":
                 cures = ["rescued_steps"]
         return _joined(pieces)
+
+    @property
+    def _pivots_are_good(self) -> bool:
+        """Where only a projection is iterated for, it began as near as it can; bands choose pivots themselves."""
+        in_bands = isinstance(self.step, ArrayStep) and self.step.reduced.only_bands
+        return self.functions.explicit or in_bands
 
     def _cures(self) -> list[str]:
         """What to try next, in this order. New pivots cost a translation: where steps have a solver of their own, it
