@@ -24,6 +24,7 @@ from .llvm_scaling import CompiledScaling
 from .llvm_step import StepEmitter
 from .rescue import Rescue
 from .rolled_scaling import Code, RolledScaling
+from .sparse_elimination import TooManyOperations
 from .step_memory import pointer_to, room_for
 from .step_program import StepProgram, build_step_program
 from .tiers import TieredCode, arguments
@@ -37,6 +38,9 @@ QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
 SHORT_RUN = 50_000
 #: Unknowns of the method from which on the step is rolled into loops.
 ROLLED_FROM = 300
+#: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
+#: the processor, they take two to three times as long as a band.
+BANDS_FROM, MOST_OPERATIONS = 100, 32_000
 #: Operations that belong to no loop from which on rolling a step up is not worth while.
 MOST_LONELY = 6_000
 #: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
@@ -182,16 +186,29 @@ class NativeRun:
         self._compiled: Compiled | CompiledLoops
         where = (self.functions, state, float(t), h, parameters, seed)
         self.pivots = {"state": state, "t": float(t), "h": float(h), "seed": seed} if seed else None
+        how = self._arithmetic, self._compensated, self._soon
+        size = self.functions.size
         try:
-            if self.functions.size < ROLLED_FROM:
-                raise TooIrregular
-            self.step = build_array_step(*where)
-            self._compiled = CompiledLoops(self.step, self._arithmetic, self._compensated, self._soon)
+            if size < ROLLED_FROM:
+                # explicit steps have nothing that a band could do better
+                most = MOST_OPERATIONS if size >= BANDS_FROM and not self.functions.explicit else np.inf
+                self.step = build_step_program(*where, most=most)
+                self._compiled = Compiled(self.step, *how)
+            else:
+                self.step = build_array_step(*where)
+                self._compiled = CompiledLoops(self.step, *how)
+        except TooManyOperations:
+            try:
+                self.step = build_array_step(*where)
+                self._compiled = CompiledLoops(self.step, *how)
+            except TooIrregular:
+                self.step = build_step_program(*where)
+                self._compiled = Compiled(self.step, *how)
         except TooIrregular as failure:
-            if self.functions.size >= ROLLED_FROM and not self._arithmetic.extended:
+            if not self._arithmetic.extended:
                 raise TooLarge("its equations are many and do not fall into loops", failure.traced) from None
             self.step = build_step_program(*where)
-            self._compiled = Compiled(self.step, self._arithmetic, self._compensated, self._soon)
+            self._compiled = Compiled(self.step, *how)
         self._scaling = self._compiled.scaling
         functions, item = self.functions, np.dtype(self._dtype).itemsize
         self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)

@@ -82,6 +82,7 @@ class Program:
         self.late: list[bool] = []  # whether it depends on unknowns
         self._known: dict = {}
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
+        self.most: float = math.inf  # operations above which an elimination gives up
         self.calls: dict = {}  # results of functions that were called, by their arguments
         self.zero = self.const(0.0)
         self.one = self.const(1.0)

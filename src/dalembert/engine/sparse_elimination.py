@@ -66,6 +66,10 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
         holders.pop(j, None)
 
 
+class TooManyOperations(Exception):
+    """An elimination that fills up more than its program allows."""
+
+
 class Factors:
     """A matrix of operations, eliminated: `solve` gives the operations of a solution for any right side.
 
@@ -89,6 +93,8 @@ class Factors:
         queue: list[tuple[int, int]] = [(len(rows[i]), i) for i in active]
         heapq.heapify(queue)
         while active:
+            if len(program) > program.most:
+                raise TooManyOperations
             i, j = _choose(queue, active, rows, holders, pivoting)
             active.discard(i)
             self._take(i, j, holders, queue, pivoting)

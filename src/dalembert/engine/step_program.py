@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -88,9 +89,11 @@ class StepProgram:
 
 
 def build_step_program(
-    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0
-) -> StepProgram:
-    """Trace, differentiate, eliminate. The pivots suit the given state and states around it."""
+    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
+    most: float = math.inf,
+) -> StepProgram:  # fmt: skip
+    """Trace, differentiate, eliminate (until there are `most` operations). The pivots suit the given state and states
+    around it."""
     program = Program()
     inputs = Inputs(
         x=program.inputs("x", functions.size),
@@ -109,6 +112,7 @@ def build_step_program(
     finish = trace(program, functions.finish, inputs.x, *rest)
     misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)
     continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
+    program.most = most
     reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
     reduced.growth += inside.growth
     shorten_loops(reduced)

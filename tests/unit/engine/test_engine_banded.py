@@ -141,3 +141,20 @@ def test_roundoff_of_large_coordinates_is_not_taken_for_missing_convergence():
     assert run.stats["code"] == "rolled"
     assert run.stats["newton_iterations"] <= 2 * run.stats["steps"]
     assert np.max(run.constraint) <= 1e-12
+
+
+def test_a_small_step_that_would_take_too_many_operations_is_a_band():
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=7), da.gauss_spark(3))
+    assert native.BANDS_FROM <= functions.size < native.ROLLED_FROM
+    runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
+    assert runner.report()["code"] == "rolled"
+    assert runner.run(runner.first_carry(state), 0.0, 0.01, 40, 8, parameters, 10).status == OK
+
+
+def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch):
+    functions, state, parameters = functions_and_start(da.gallery.Chain(links=6), da.Galerkin(2))
+    monkeypatch.setattr(native, "MOST_OPERATIONS", 5_000)
+    monkeypatch.setattr(array_elimination, "band_of", lambda *_: None)
+    monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
+    runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
+    assert runner.report()["code"] == "straight-line"
