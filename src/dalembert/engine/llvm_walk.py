@@ -23,7 +23,7 @@ _GIVES_TRUTH = (*_LOGIC, "lt", "le", "gt", "ge", "eq", "ne", "finite")
 @functools.cache
 def compiled_walk(operations: tuple[tuple[str, int], ...], samples: int = 1):
     """The walk for operations given by name and number of operands; their codes are their places."""
-    code, _ = compile_text(_text(operations, samples), effort=2)
+    code, _ = compile_text(_text(operations, samples), effort=1)
     _KEPT.append(code)
     return code.function("walk", *[ctypes.c_void_p] * 4, ctypes.c_int64, *[ctypes.c_void_p] * 3)
 
