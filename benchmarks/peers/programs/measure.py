@@ -21,7 +21,7 @@ from problems import Problem, problems
 
 ERRORS = (1e-4, 1e-6, 1e-8)
 #: A setting is run so often, and short ones until this much time has gone by.
-REPEATS, MOST_REPEATS, ENOUGH_SECONDS = 3, 25, 0.25
+REPEATS, MOST_REPEATS, ENOUGH_SECONDS = 3, 200, 0.25
 #: A run longer than this is not repeated: what disturbs it is small beside it.
 LONG_RUN = 4.0
 #: A first run shorter than this is taken again before anything counts.

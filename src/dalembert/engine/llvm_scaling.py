@@ -11,11 +11,11 @@ import ctypes
 import numpy as np
 
 from .llvm_arithmetic import Arithmetic, Writer
-from .llvm_compile import compile_text
 from .program import BOOLEAN, CONST, INPUT
 from .scaling import GROWTH_LIMIT, PROBE, moving_increments, parts_of_state, scale_groups
 from .step_memory import pointer_to
 from .step_program import StepProgram
+from .tiers import TieredCode
 
 
 class CompiledScaling:
@@ -28,8 +28,8 @@ class CompiledScaling:
         kinds = ("t", "h", "state", "parameter", "x")
         self._first: dict[str, int] = dict(zip(kinds, np.cumsum([0, *sizes]).tolist(), strict=False))
         self._text = _Text(step, self._first, self._position)
-        self._code, _ = compile_text(self._text.whole(), effort=0)
-        self._function = self._code.function("scales", ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+        takes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+        self.code = TieredCode(self._text.whole(), None, takes, effort=1, soon=True, name="scales")
         self._length = sum(sizes)
 
     def __call__(self, state, x, t: float, h: float, parameters) -> np.ndarray:
@@ -47,7 +47,7 @@ class CompiledScaling:
     def write(self, inputs: int, known: bool, result: int) -> None:
         """The same in place, for the addresses of t, h, state, parameters and x one after the other, and of the result.
         Where x is not known, the method's guess is put there."""
-        self._function(inputs, known, result)
+        self.code.function(inputs, known, result)
 
 
 class _Text:

@@ -83,6 +83,11 @@ class Compiled:
         self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
         self.scaling = CompiledScaling(step)
 
+    def improve(self) -> None:
+        """Begin to make the code as fast as it gets."""
+        self.code.improve()
+        self.scaling.code.improve()
+
     def function(self, *arguments) -> None:
         """Take steps."""
         self.code.function(*arguments)
@@ -110,6 +115,10 @@ class CompiledLoops:
         places = emitter.x_place, emitter.update_place, emitter.finish_place
         look = Code(lambda *given: self.code.function(*given), self._memory, *places)
         self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
+
+    def improve(self) -> None:
+        """Begin to make the code as fast as it gets."""
+        self.code.improve()
 
     def function(self, *arguments) -> None:
         """The arguments of straight-line code; the memory is added."""
@@ -161,7 +170,7 @@ class NativeRun:
         choose anew, are its own. So a run does not depend on what happened in others."""
         if self._used:  # a second run: there may be more
             self._soon = False
-            self._compiled.code.improve()
+            self._compiled.improve()
         self._used = True
         run = copy.copy(self)
         run._counts = dict.fromkeys(_CURES, 0)
@@ -173,7 +182,7 @@ class NativeRun:
         key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
         if key in self._builds:
             vars(self).update(self._builds[key])
-            self._compiled.code.improve()
+            self._compiled.improve()
             return
         self._translate(state, t, h, parameters, seed)
         if seed:

@@ -6,9 +6,11 @@ for its address, would take as long.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +59,8 @@ class Room:
 
     def pointers_into(self, block: np.ndarray, table: int) -> list[int]:
         """The arguments for such a block, but for those that depend on how many states are saved."""
-        begin = pointer_to(block)
+        at: Any = block  # numpy does not say that it is a buffer
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(at))  # a third of the time of `pointer_to`
         return [table if offset < 0 else begin + offset for offset in self._in_one_block]
 
     @functools.cached_property

@@ -18,11 +18,13 @@ THREAD = "dalembert: faster code"
 
 
 class TieredCode:
-    """The function `run` of a module."""
+    """A function of a module."""
 
-    def __init__(self, text: str, kind: str, arguments: Sequence, effort: int, soon: bool) -> None:
+    def __init__(
+        self, text: str, kind: str | None, arguments: Sequence, effort: int, soon: bool, name: str = "run"
+    ) -> None:
         """`soon`: rather at once than fast, if there is no fast code in the cache; `improve` makes up for it."""
-        self._kind, self._arguments = kind, arguments
+        self._kind, self._arguments, self._name = kind, arguments, name
         soon = soon and effort > 0 and not is_cached(text, effort, kind)
         self._better = (text, effort) if soon else None
         self._codes: list[NativeCode] = []  # all of them, since runs in other threads may be in the first
@@ -31,7 +33,7 @@ class TieredCode:
     def _compile(self, text: str, effort: int) -> None:
         code, self.from_cache = compile_text(text, effort, self._kind)
         self._codes.append(code)
-        self.function = code.function("run", *self._arguments)
+        self.function = code.function(self._name, *self._arguments)
 
     def improve(self) -> None:
         """Begin to make the code as fast as it gets; it is taken as soon as it is there."""
@@ -42,7 +44,7 @@ class TieredCode:
 
     def address(self) -> int:
         """Where the code lies."""
-        return self._codes[-1].address("run")
+        return self._codes[-1].address(self._name)
 
 
 def finish_compiling() -> None:
