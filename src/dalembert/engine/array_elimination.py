@@ -111,6 +111,7 @@ def reduce_arrays(
     program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
     entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
     unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
+    most_cost: float = np.inf,
 ) -> ArrayReduced:  # fmt: skip
     """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
     What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries); or left as a
@@ -120,7 +121,7 @@ def reduce_arrays(
     check_structure(jacobian.rows, jacobian.columns, n, names)
     values = ArrayValues(program, samples)
     scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
-    first = substitute_linear(program, x, residual, jacobian, values, scaling.rows)
+    first = substitute_linear(program, x, residual, jacobian, values, scaling.rows, most_cost)
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
     for rows, columns in first.rounds:

@@ -28,6 +28,8 @@ PIECE_FIRST_FROM = 5_000
 MOST_FILL = 12
 #: Work for an unknown above which a band is not tried, before elimination: that makes it narrower by a factor of three.
 WIDEST = 8 * MOST_WORK
+#: The Markowitz cost of substitutions that leave a band narrow.
+MOST_COST = 9
 #: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
 OPERATIONS_AN_UNKNOWN = 40
 
@@ -116,8 +118,14 @@ def build_array_step(
         in_loops = fill <= MOST_FILL
         if not in_loops and band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
             raise TooIrregular(fill, TracedInArrays(program, residual, entries, functions.size, kinds))
-    names = functions.unknowns, functions.equations
-    reduced = reduce_arrays(program, x, residual, entries, samples, *names, in_loops=in_loops)
+    system = (program, x, residual, entries, samples, functions.unknowns, functions.equations)
+    try:
+        reduced = reduce_arrays(*system, in_loops=in_loops)
+    except TooIrregular:
+        # couplings that are linear all along a chain fill it up if they are substituted
+        if functions.explicit or band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
+            raise
+        reduced = reduce_arrays(*system, in_loops=False, most_cost=MOST_COST)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
     finish = reduced.rewrite(finish)
     put_in = inside.put_in(reduced)

@@ -63,11 +63,11 @@ class Substituted:
 
 def substitute_linear(
     program: ArrayProgram, x: np.ndarray, residual: np.ndarray, jacobian: Matrix, values: ArrayValues,
-    row_scale: np.ndarray,
+    row_scale: np.ndarray, most_cost: float = np.inf,
 ) -> Substituted:  # fmt: skip
-    """Choose pairs round by round until no equation gives an unknown of its own."""
+    """Choose pairs round by round until no equation gives an unknown of its own, at no more than a Markowitz cost."""
     state = _Equations(program, x, residual, jacobian, values, row_scale)
-    while state.take_round():
+    while state.take_round(most_cost):
         pass
     return Substituted(state.rounds, state.resolved(), np.concatenate([np.zeros(0, np.int64), *state.growth]))
 
@@ -94,7 +94,7 @@ class _Equations:
         sizes = np.abs(self.values(matrix.nodes)) * self.row_scale[matrix.rows, None]
         return np.where(np.isfinite(sizes), sizes, 0.0)
 
-    def take_round(self) -> bool:
+    def take_round(self, most_cost: float) -> bool:
         linear, program = self.linear, self.program
         likeness = Likeness(program, linear)
         classes = self._classes(likeness)
@@ -107,6 +107,9 @@ class _Equations:
         in_row = np.bincount(pattern[0], minlength=self.size)
         in_column = np.bincount(linear.columns, minlength=self.size)
         cost = (in_row[linear.rows] - 1) * (in_column[linear.columns] - 1)
+        classes[cost > most_cost] = _NEVER
+        if classes.min() == _NEVER:
+            return False
         candidates = np.flatnonzero(classes == classes.min())
         chosen = independent_pivots(linear, likeness, pattern, candidates, cost, linear.columns)
         rows, columns = linear.rows[chosen], linear.columns[chosen]

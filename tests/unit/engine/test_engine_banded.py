@@ -2,6 +2,7 @@
 
 import ctypes
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -158,3 +159,24 @@ def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch):
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
     assert runner.report()["code"] == "straight-line"
+
+
+class Ladder(da.System):
+    """Rungs joined by linear springs: substituted all along the ladder they would couple every rung with all others."""
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - 9.81 * jnp.sum(q[2::3]) - 2.0 * jnp.sum((q[:-6] - q[6:]) ** 2)
+
+    def holonomic(self, t, q):
+        r = q.reshape(-1, 2, 3)
+        return 0.5 * (jnp.sum((r[:, 0] - r[:, 1]) ** 2, axis=1) - 1.0)
+
+
+def test_linear_couplings_along_a_chain_stay_a_band():
+    rungs = 20
+    r = np.zeros((rungs, 2, 3))
+    r[:, :, 0], r[:, 1, 1] = 0.3 * np.arange(rungs)[:, None], 1.0
+    run = da.simulate(Ladder(), da.Galerkin(2), r.ravel(), np.zeros(r.size), t=(0.0, 0.5), h=0.005, save_every=10)
+    assert run.stats["engine"] == "native"
+    assert np.max(run.constraint) <= 1e-14
+    assert np.max(np.abs(run.energy - run.energy[0])) <= 1e-8 * np.abs(run.energy[0])
