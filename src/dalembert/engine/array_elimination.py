@@ -111,17 +111,20 @@ def reduce_arrays(
     program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
     entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
     unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
-    most_cost: float = np.inf,
+    most_cost: float = np.inf, uniform: bool = False,
 ) -> ArrayReduced:  # fmt: skip
     """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
     What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries); or left as a
-    band, if `in_bands` and it is one, where loops are not possible or take pivots that may become small."""
+    band, if `in_bands` and it is one, where loops are not possible or take pivots that may become small. If it must be
+    `uniform`, exceptions among what is substituted are taken for a sign that loops will fall to pieces."""
     n, names = len(x), (unknown_names, equation_names)
     jacobian = Matrix(n, *entries)
     check_structure(jacobian.rows, jacobian.columns, n, names)
     values = ArrayValues(program, samples)
     scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
     first = substitute_linear(program, x, residual, jacobian, values, scaling.rows, most_cost)
+    if uniform and sum(len(rows) < FEW_ROWS for rows, _ in first.rounds) > 1:
+        raise TooIrregular
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
     for rows, columns in first.rounds:

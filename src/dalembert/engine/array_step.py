@@ -119,9 +119,14 @@ def build_array_step(
         if not in_loops and band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
             raise TooIrregular(fill, TracedInArrays(program, residual, entries, functions.size, kinds))
     system = (program, x, residual, entries, samples, functions.unknowns, functions.equations)
+    very_large = functions.size >= FEW_FROM and not in_loops
     try:
-        reduced = reduce_arrays(*system, in_loops=in_loops)
-    except TooIrregular:
+        reduced = reduce_arrays(*system, in_loops=in_loops, uniform=very_large)
+    except TooIrregular as failure:
+        if very_large:  # rather at once than fast
+            raise TooIrregular(
+                failure.fill, TracedInArrays(program, residual, entries, functions.size, kinds)
+            ) from None
         # couplings that are linear all along a chain fill it up if they are substituted
         if functions.explicit or band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
             raise
