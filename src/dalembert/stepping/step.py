@@ -103,7 +103,7 @@ def _assemble(family: Family, method: Method, layout: Layout, rows) -> StepFunct
         exact=_exact(method, step_at, unravel_x),
         rescue=_rescue(family, method, layout, rows),
         explicit=method.explicit,
-        misled=_misled(layout, step_at),
+        misled=None if method.explicit else _misled(layout, step_at),
         continued=_continued(method, step_at, unravel_x),
     )
 
