@@ -199,8 +199,9 @@ class NativeRun:
         size = self.functions.size
         try:
             if size < ROLLED_FROM:
-                # explicit steps have nothing that a band could do better
-                most = MOST_OPERATIONS if size >= BANDS_FROM and not self.functions.explicit else np.inf
+                # explicit steps have nothing that a band could do better; contacts were quicker in straight lines
+                banded = size >= BANDS_FROM and self.functions.smooth and not self.functions.explicit
+                most = MOST_OPERATIONS if banded else np.inf
                 self.step = build_step_program(*where, most=most)
                 self._compiled = Compiled(self.step, *how)
             else:
