@@ -18,12 +18,12 @@ from .array_elimination import TooIrregular, reduce_arrays
 from .array_program import ONCE_A_RUN, ArrayProgram
 from .array_values import ArrayEvaluator
 from .block_triangular import matched_rows
+from .contract import rounded
 
 #: unknowns of a piece
 PIECE = 1500
 #: Unknowns are moved by this part of what samples differ by, and residuals must follow their derivatives to this part.
 MOVE, AGREEMENT = 1e-5, 1e-2
-EPSILON = np.finfo(np.float64).eps
 
 
 @dataclass
@@ -60,10 +60,8 @@ class Equations:
         largest = np.maximum(np.abs(x), MOVE * np.abs(far))[columns] * np.abs(here[n:])
         roundoff = 1e-12 * (np.abs(here[:n]) + np.bincount(rows, largest, minlength=n))
         for _ in range(8):  # and of coordinates far from the origin
-            rounded = {
-                kind: table * (1 + EPSILON * random.uniform(-1, 1, table.shape)) for kind, table in start.items()
-            }
-            roundoff += 4 * np.abs(evaluate(rounded)[:n, 0] - here[:n])
+            otherwise = {kind: rounded(table, random) for kind, table in start.items()}
+            roundoff += 4 * np.abs(evaluate(otherwise)[:n, 0] - here[:n])
         missed, sizes = np.zeros((2, n)), np.zeros(n)
         for k, part in enumerate((MOVE, MOVE / 8)):
             moved = evaluate(start | {"x": x + part * far})[:n, 0]

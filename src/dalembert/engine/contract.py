@@ -130,6 +130,7 @@ def first_carry(functions: StepFunctions, state: np.ndarray) -> Carry:
 
 #: Before anything was measured, Newton is trusted only when its update is small.
 FIRST_CONTRACTION = 1e3
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 def extrapolation_weights() -> np.ndarray:
@@ -141,3 +142,8 @@ def extrapolation_weights() -> np.ndarray:
             weights[k, j] = sign * binomial
             sign, binomial = -sign, binomial * (k - 1 - j) / (j + 2)
     return weights
+
+
+def rounded(numbers: np.ndarray, random: np.random.Generator, epsilon: float = EPSILON) -> np.ndarray:
+    """Numbers as they might have been rounded otherwise: what moves with them is not known any better."""
+    return numbers * (1 + epsilon * random.uniform(-1, 1, numbers.shape))

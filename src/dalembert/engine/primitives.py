@@ -367,9 +367,9 @@ def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """As XLA has it: towards zero for integers, inf or NaN instead of a warning for the others."""
-    if np.issubdtype(a.dtype, np.integer):
-        return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
     with np.errstate(all="ignore"):
+        if np.issubdtype(a.dtype, np.integer):
+            return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
         return np.divide(a, b)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .array_step import ArrayStep
-from .contract import HISTORY
+from .contract import HISTORY, rounded
 from .scaling import GROWTH_LIMIT, PROBE, parts_of_state, scale_groups
 from .step_memory import room_for
 
@@ -79,7 +79,7 @@ class RolledScaling:
         """By how much updates differ, in every group, if unknowns and state are rounded otherwise. (With coordinates of
         size 1000 and h = 0.001 it is a millionth of a multiplier.)"""
         random, epsilon = np.random.default_rng(0), float(np.finfo(self._dtype).eps)
-        x, state = (part * (1 + epsilon * random.uniform(-1, 1, len(part))) for part in (x, state))
+        x, state = (rounded(part, random, epsilon) for part in (x, state))
         found = np.zeros(int(self._groups.max()) + 1)
         np.maximum.at(found, self._groups, np.abs(self._look(state, x, t, h, parameters)[1] - updates))
         return found

@@ -26,6 +26,7 @@ from .contract import (
     StepFunctions,
     extrapolation_weights,
     first_carry,
+    rounded,
 )
 from .evaluate import Function, TracedInArrays
 from .rescue import Rescue
@@ -180,13 +181,9 @@ class SparseRun:
         """The update that follows from roundoff of the unknowns and of the state: with coordinates of size 10^4 and
         h = 10^-3 it is 10^-5 of a multiplier."""
         random = np.random.default_rng(0)
-
-        def rounded(numbers: np.ndarray) -> np.ndarray:
-            return numbers * (1 + np.finfo(np.float64).eps * random.uniform(-1, 1, numbers.shape))
-
         t, h, state, parameters = rows
         here = self._values(x[None], *rows)[0]
-        moved = self._values(rounded(x)[None], t, h, rounded(state), parameters)[0]
+        moved = self._values(rounded(x, random)[None], t, h, rounded(state, random), parameters)[0]
         return self._scaled(solve(moved - here), x)
 
     def _scaled(self, update: np.ndarray, x: np.ndarray) -> float:
