@@ -123,7 +123,9 @@ class _Equations:
         return True
 
     def _classes(self, likeness: Likeness) -> np.ndarray:
-        """4 * late + when for every linear entry, or never: small against its column, or not steady."""
+        """What comes first, for every linear entry: what never changes, then what changes with the state and is steady;
+        of the former last what is small against its column. Whether a coefficient is steady may be the luck of the
+        samples, and differ from link to link."""
         linear = self.linear
         when = self.program.when[linear.nodes].astype(np.int64)
         own, column = self._sizes(linear), self.column_size[linear.columns]
@@ -133,7 +135,7 @@ class _Equations:
         steady[changing] = _steady(self.values(linear.nodes[changing]))
         usable = steady & np.all(own > 0, axis=1)
         usable &= ~late | (~changing & np.all(own >= LAST_THRESHOLD * column, axis=1))
-        return likeness.largest(np.where(usable, 4 * late + when, _NEVER))
+        return likeness.largest(np.where(usable, 4 * (late + 2 * changing) + when, _NEVER))
 
     def _define(self, done: Eliminated) -> None:
         """x_j = -(rest + sum_k c_k x_k) / c_j."""

@@ -64,11 +64,12 @@ RESCUES_A_CHANGE = 50
 
 
 class TooLarge(Exception):
-    """Compiling the step would take minutes; `traced` is its residual, where that was traced already."""
+    """Compiling the step would take minutes; `traced` holds its residual, where that was traced already, by the
+    functions that it belongs to: it may be one phase of the step."""
 
-    def __init__(self, reason: str, traced: TracedInArrays | None = None) -> None:
+    def __init__(self, reason: str, traced: dict[StepFunctions, TracedInArrays] | None = None) -> None:
         super().__init__(reason)
-        self.traced = traced
+        self.traced = traced or {}
 
 
 class Compiled:
@@ -216,7 +217,8 @@ class NativeRun:
                 self._compiled = Compiled(self.step, *how)
         except TooIrregular as failure:
             if not self._arithmetic.extended:
-                raise TooLarge("its equations are many and do not fall into loops", failure.traced) from None
+                traced = {} if failure.traced is None else {self.functions: failure.traced}
+                raise TooLarge("its equations are many and do not fall into loops", traced) from None
             self.step = build_step_program(*where)
             self._compiled = Compiled(self.step, *how)
         self._scaling = self._compiled.scaling

@@ -67,7 +67,7 @@ def test_roundoff_of_large_coordinates_ends_an_iteration(monkeypatch):
     sparse, _, state, parameters = runners(FarAway(links=3), da.Galerkin(3), 1e-3)
     chunk = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1)
     assert chunk.status == OK
-    monkeypatch.setattr("dalembert.engine.sparse.LARGEST_NOISE", 0.0)
+    monkeypatch.setattr("dalembert.engine.sparse_newton.LARGEST_NOISE", 0.0)
     assert sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1).status == NOT_CONVERGED
 
 
@@ -80,8 +80,9 @@ def test_what_is_measured_is_roundoff_not_the_update(system, least, most):
     end = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 3, 3, parameters, 1).carry
     arguments = (np.array(2e-3), np.array(1e-3), end.state, parameters)
     x = end.history[0] * (1 + 1e-4)
-    solve = sparse_linalg.splu(scipy.sparse.csc_matrix(sparse._residual(x, *arguments)[1])).solve
-    assert least <= sparse._noise(x, solve, tuple(part[None] for part in arguments)) <= most
+    (newton,) = sparse._newton.values()
+    solve = sparse_linalg.splu(scipy.sparse.csc_matrix(newton.residual(x, *arguments)[1])).solve
+    assert least <= newton.anew(arguments)._noise(x, solve, tuple(part[None] for part in arguments)) <= most
 
 
 class Net(da.System):
