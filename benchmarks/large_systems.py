@@ -1,4 +1,4 @@
-"""Methods of higher order on long chains, and the energy-momentum method on lattices of springs and bars."""
+"""Methods of higher order on long chains, trees and nets; the energy-momentum method on lattices of springs and bars."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dalembert.gallery.springs_and_bars import Lattice
 
 from .cases import hanging_chain
 from .tables import Table, microseconds
+from .trees_and_nets import Net, Tree
 
 LINKS, CELLS = (10, 100, 1000), (4, 49, 499)
 #: Only the method of order 6, and fewer steps.
@@ -29,6 +30,12 @@ def large_systems_table(share: float) -> Table:
     ]
     name = f"chain of {MOST_LINKS} links, {da.Galerkin(3).name}"
     cases.append((name, Chain(links=MOST_LINKS), da.Galerkin(3), hanging_chain(MOST_LINKS, 0.3), 0.001))
+    tree, net, sixth = Tree(), Net(), da.Composition(da.Rattle(), "sofroniou-spaletta6")
+    cases += [
+        (f"{what}, {method.name}", system, method, system.hanging(), 0.001)
+        for what, system in ((f"tree of {2**tree.generations - 1} bodies", tree), (f"net of {net.side**2} knots", net))
+        for method in (da.Rattle(), sixth, da.Galerkin(3))
+    ]
     for cells in CELLS:
         system = Lattice(cells=cells)
         start = system.start()

@@ -21,10 +21,13 @@ from .sparse_elimination import PIVOT_THRESHOLD
 
 #: more Newton blocks than this in a row are solved as one
 MOST_BLOCKS = 8
-#: rounds of pivots for every halving of the system; more mean that its parts are not alike
-MOST_ROUNDS = 6
+#: Rounds of pivots for every halving of the system; more mean that its parts are not alike. A band is quicker before
+#: that: chains, trees and lattices take up to two, nets four.
+MOST_ROUNDS, FEW_ROUNDS = 6, 3
 #: a round that takes a smaller share of the rows, while more than a few are left, means the same
 SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
+#: runs of neighbouring equations among those substituted, above which loops fall to pieces
+MOST_PIECES = 200
 #: entries a row with which a part of a system is tried in loops, even if the whole was seen not to fall into them
 FEW_ENTRIES = 4
 
@@ -32,13 +35,13 @@ FEW_ENTRIES = 4
 class TooIrregular(Exception):
     """Nothing is gained by treating this system in loops.
 
-    `fill` is how many entries a row of the matrix had where that was seen, `traced` the residual of the step, where it
-    was traced already.
+    `fill` is how many entries a row of the matrix had where that was seen, `left` the share of all unknowns that it was
+    begun with, `traced` the residual of the step, where it was traced already.
     """
 
-    def __init__(self, fill: float = 0.0, traced: Any = None) -> None:
+    def __init__(self, fill: float = 0.0, traced: Any = None, left: float = 1.0) -> None:
         super().__init__()
-        self.fill, self.traced = fill, traced
+        self.fill, self.traced, self.left = fill, traced, left
 
 
 @dataclass
@@ -49,6 +52,7 @@ class ArrayBlock:
     update: np.ndarray  # x <- x - update; or, for a band, what it is found from: right side and entries, in its order
     growth: np.ndarray  # multipliers of the elimination, to be watched
     band: Band | None = None
+    linear: bool = False  # in its own unknowns
 
 
 @dataclass
@@ -123,7 +127,7 @@ def reduce_arrays(
     values = ArrayValues(program, samples)
     scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
     first = substitute_linear(program, x, residual, jacobian, values, scaling.rows, most_cost)
-    if uniform and sum(len(rows) < FEW_ROWS for rows, _ in first.rounds) > 1:
+    if uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
         raise TooIrregular
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
@@ -147,13 +151,15 @@ def reduce_arrays(
             factors = ArrayFactors(program, system, values, scaling.rows)
         except TooIrregular as failure:
             factors, too_irregular = None, failure
-        if in_bands and (factors is None or not factors.safe):
+        if in_bands and (factors is None or not (factors.safe and factors.regular)):
             banded = _banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations])
             if banded is not None:
+                banded.linear = linear
                 block_of[unknowns] = len(blocks)
                 blocks.append(banded)
                 continue
         if factors is None:
+            too_irregular.left = len(unknowns) / n
             raise too_irregular
         right_side = right[equations]
         if linear:
@@ -181,6 +187,10 @@ def reduce_arrays(
     }
     stages = (first.rewrite, solved)
     return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
+
+
+def _changes_of_stride(rows: np.ndarray) -> int:
+    return int(np.count_nonzero(np.diff(np.diff(np.sort(rows)))))
 
 
 def _banded(
@@ -259,18 +269,19 @@ class ArrayFactors:
         self._program, self._size = program, matrix.size
         self._rounds: list[Eliminated] = []
         self.safe = True  # whether all pivots are large on all samples
-        most = MOST_ROUNDS * (1 + matrix.size.bit_length())
+        halvings = 1 + len(distinct(matrix.rows)).bit_length()
         multipliers = [np.zeros(0, np.int64)]
         while len(matrix.rows):
             chosen, safe = _pivots(program, matrix, values, row_scale)
             self.safe = self.safe and safe
             left = len(distinct(matrix.rows))
-            if len(self._rounds) == most or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
+            if len(self._rounds) == MOST_ROUNDS * halvings or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
                 raise TooIrregular(fill=len(matrix.rows) / left)
             matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
             self._rounds.append(done)
             multipliers.append(done.factors[program.code[done.factors] != CONST])
         self.multipliers = np.concatenate(multipliers)
+        self.regular = len(self._rounds) <= FEW_ROUNDS * halvings
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Operations of the solution for a right side; both are columns over all rows and all unknowns."""

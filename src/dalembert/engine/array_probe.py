@@ -35,18 +35,18 @@ class Equations:
     entries: tuple[np.ndarray, np.ndarray, np.ndarray]
     samples: dict[str, np.ndarray]
 
-    def fill(self) -> float:
-        """How many entries a row has where elimination gives up; zero if it does not."""
+    def tried(self) -> TooIrregular | None:
+        """How elimination gives up; None if it does not."""
         n = len(self.residual)
         names = tuple(str(k) for k in range(n))
         x = self.program.inputs("x", n)
         try:
             reduce_arrays(self.program, x, self.residual, self.entries, self.samples, names, names, in_bands=False)
         except TooIrregular as failure:
-            return failure.fill
+            return failure
         except ModelError:  # what is wrong with a piece need not be wrong with the whole
             pass
-        return 0.0
+        return None
 
     def derivatives_hold(self) -> bool:
         """Whether the residuals change with the unknowns as their derivatives say, near the start. Elimination relies

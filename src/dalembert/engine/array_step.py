@@ -26,8 +26,9 @@ FEW_DISTANCES, FEW_FROM = (0.0, 1e-2, 0.1, 1.0), 50_000
 PIECE_FIRST_FROM = 5_000
 #: entries of a row with which a piece may fail; with fewer its ends may be at fault
 MOST_FILL = 12
-#: Work for an unknown above which a band is not tried, before elimination: that makes it narrower by a factor of three.
-WIDEST = 8 * MOST_WORK
+#: How much wider than it may be a band can be found before unknowns are substituted, beyond those that are no longer in
+#: it.
+SLACK = 4
 #: The Markowitz cost of substitutions that leave a band narrow.
 MOST_COST = 9
 #: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
@@ -114,10 +115,10 @@ def build_array_step(
         raise TooIrregular
     in_loops = True
     if large and not functions.explicit:
-        fill = piece.fill()
-        in_loops = fill <= MOST_FILL
-        if not in_loops and band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
-            raise TooIrregular(fill, TracedInArrays(program, residual, entries, functions.size, kinds))
+        failure = piece.tried()
+        in_loops = failure is None or failure.fill <= MOST_FILL
+        if failure is not None and not in_loops and not _may_be_a_band(entries, functions.size, failure.left):
+            raise TooIrregular(failure.fill, TracedInArrays(program, residual, entries, functions.size, kinds))
     system = (program, x, residual, entries, samples, functions.unknowns, functions.equations)
     very_large = functions.size >= FEW_FROM and not in_loops
     try:
@@ -128,7 +129,7 @@ def build_array_step(
                 failure.fill, TracedInArrays(program, residual, entries, functions.size, kinds)
             ) from None
         # couplings that are linear all along a chain fill it up if they are substituted
-        if functions.explicit or band_of(*entries[:2], np.ones(functions.size), WIDEST) is None:
+        if functions.explicit or not _may_be_a_band(entries, functions.size, failure.left):
             raise
         reduced = reduce_arrays(*system, in_loops=False, most_cost=MOST_COST)
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
@@ -138,6 +139,11 @@ def build_array_step(
     place = program.forget_all_but(np.concatenate([guess, finish, *reduced.nodes()]), for_good=True)
     reduced.renumber(place)
     return ArrayStep(functions, program, reduced, unknowns, place[guess], place[finish])
+
+
+def _may_be_a_band(entries: tuple[np.ndarray, ...], size: int, left: float) -> bool:
+    """Whether what is left of the unknowns may be a narrow band: as much narrower as there are fewer of them."""
+    return band_of(entries[0], entries[1], np.ones(size), int(SLACK * MOST_WORK / left**2)) is not None
 
 
 def samples_around(

@@ -15,8 +15,12 @@ from ..errors import ModelError
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .array_program import ONCE_A_RUN, WITH_UNKNOWNS, ArrayProgram
 from .array_values import ArrayValues, Rewriting
-from .elimination import LAST_THRESHOLD, SUBSTITUTION_THRESHOLD
+from .elimination import SUBSTITUTION_THRESHOLD
 from .ragged import LargestOf, distinct, joined, reduced
+
+#: How small a coefficient that never changes may be, against its column: smaller than in `elimination.py`, because one
+#: link of thousands speaks for all. (A mass in an equation that is scaled by its multiplier is 1e-4 of its column.)
+LAST_THRESHOLD = 1e-5
 
 
 class Pattern:

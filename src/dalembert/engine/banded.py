@@ -20,7 +20,7 @@ import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
 #: multiplications for an unknown above which a sparse factorisation is quicker
-MOST_WORK = 10_000
+MOST_WORK = 40_000
 
 
 @dataclass(frozen=True)

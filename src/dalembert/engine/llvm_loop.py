@@ -80,6 +80,10 @@ class StepLoop(abc.ABC):
     def iterate(self, block: int, active: str) -> tuple[str, str]:
         """One Newton update of a block where `active`; its scaled size, and whether it is not a number."""
 
+    def linear(self, block: int) -> bool:
+        """Whether a block is linear in its own unknowns: an update leaves the roundoff of its own size."""
+        return False
+
     @abc.abstractmethod
     def settle(self, block: int) -> None:
         """What is known once a block is solved."""
@@ -215,6 +219,8 @@ class StepLoop(abc.ABC):
         converged = w.logic(
             "and", w.compare("ole", left, constant(TOLERANCE * self.eps)), w.compare("ole", d, constant(1e-3))
         )
+        if self.linear(b):
+            converged = w.compare("ole", d, constant(1e-3))
         if not self.smooth:  # behind a kink the next update may be as large as this one
             converged = w.compare("ole", d, constant(KINKED_TOLERANCE * self.eps))
         slow = w.compare("ogt", d, w.binary("mul", constant(0.5), before))

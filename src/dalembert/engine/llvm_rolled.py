@@ -390,6 +390,9 @@ class RolledEmitter(WorkingMemory, StepLoop):
 
         return self._folded(count, zero, lambda writer, value, so_far: writer.binary("add", so_far, value))
 
+    def linear(self, block: int) -> bool:
+        return self.step.reduced.blocks[block].linear
+
     def settle(self, block: int) -> None:
         self._perform(self._settled[block])
 

@@ -48,6 +48,11 @@ def _logistic(program: Program, x: int) -> int:
     return program.reciprocal(program.add(program.one, program.apply("exp", program.neg(x))))
 
 
+def _one_minus_square(program: Program, x: int) -> int:
+    """In derivatives of tanh, asin, acos and atanh, from JAX 0.11 on."""
+    return program.mul(program.add(program.one, x), program.sub(program.one, x))
+
+
 def _clamp(program: Program, low: int, x: int, high: int) -> int:
     return program.apply("min", program.apply("max", x, low), high)
 
@@ -109,6 +114,7 @@ ELEMENTWISE: dict[str, Any] = {
     "is_finite": "finite",
     "rsqrt": _square_root_reciprocal,
     "square": lambda program, x: program.mul(x, x),
+    "one_minus_square": _one_minus_square,
     "logistic": _logistic,
     "clamp": _clamp,
     "rem": _remainder,

@@ -419,6 +419,7 @@ _RULES: dict[str, Callable] = {
     "cosh": _sine(1.0, jnp.sinh, first=False),
     "tan": _by_slope(lambda y: 1.0 + y * y, of_result=True),
     "tanh": _by_slope(lambda y: 1.0 - y * y, of_result=True),
+    "one_minus_square": _by_slope(lambda x: -2.0 * x),
     "logistic": _by_slope(lambda y: y - y * y, of_result=True),
     "expm1": _by_slope(lambda y: 1.0 + y, of_result=True),
     "exp2": _by_slope(lambda y: math.log(2.0) * y, of_result=True),

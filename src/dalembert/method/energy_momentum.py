@@ -42,6 +42,10 @@ HAMILTONIAN, POTENTIAL, CONSTRAINT = (
 STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
 
 
+#: how many coordinates and constraints there are, where all are coupled; derivatives above which that is too much
+COUPLINGS, MOST_COUPLINGS = "couplings", 5e8
+
+
 class EnergyMomentumUnknowns(NamedTuple):
     """The displacement q1 - q0, the end of the step, u = gam . D_2 g', and the multipliers (gam times h)."""
 
@@ -120,11 +124,19 @@ class EnergyMomentum(Method):
         return None
 
     def facts(self, mechanics, t, q, v, p) -> dict[str, Any]:
-        """The mass matrix at two places, the momentum at rest, and what the system states about its invariants."""
-        system, found = mechanics.system, {}
+        """The mass matrix at two places, times some vectors, the momentum at rest, how many numbers the derivatives of
+        the equations hold, and what the system states about its invariants."""
+        system, found, n = mechanics.system, {}, q.shape[0]
+        if self.gradient == "gonzalez" and system.provides("holonomic"):
+            found[COUPLINGS] = jnp.asarray([n, mechanics.constraint(t, q).shape[0]], dtype=float)
         if not isinstance(system, HamiltonianSystem):
-            other, rest = q + jnp.linspace(0.1, 0.3, q.shape[0]), jnp.zeros_like(v)
-            mass = jax.jacfwd(lambda v, q: -mechanics.legendre(t, q, v, p), argnums=0)
+            other, rest = q + jnp.linspace(0.1, 0.3, n), jnp.zeros_like(v)
+            vectors = jnp.cos(jnp.outer(jnp.arange(1.0, 4.0), jnp.arange(1.0, n + 1.0)))
+
+            def mass(v, q):
+                slope = jax.linearize(lambda v: -mechanics.legendre(t, q, v, p), v)[1]
+                return jnp.stack([slope(vector) for vector in vectors])
+
             found |= {"mass": mass(v, q), "mass elsewhere": mass(2 * v + 1, other)}
             found["momentum at rest"] = mechanics.legendre(t, other, rest, jnp.zeros_like(p))
         if self.gradient != "invariant":
@@ -143,6 +155,14 @@ class EnergyMomentum(Method):
 
     def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
         """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
+        if COUPLINGS in facts:
+            n, m = (int(number) for number in facts[COUPLINGS])
+            if n * n * m > MOST_COUPLINGS:
+                return (
+                    f'gradient="gonzalez" corrects the gradient of every constraint along q1 - q0, so that each of {m} '
+                    f"constraints couples all {n} coordinates with each other ({n * n * m:.0e} derivatives). "
+                    'Use gradient="mean-value", or "invariant" with the invariants of the system.'
+                )
         if "mass" in facts and not (
             np.allclose(facts["mass"], facts["mass elsewhere"]) and np.allclose(facts["momentum at rest"], 0.0)
         ):

@@ -5,13 +5,20 @@ from __future__ import annotations
 import datetime
 import functools
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 
 @functools.cache
 def _package_versions() -> dict[str, str]:
-    return {name: version(name) for name in ("dalembert", "jax", "jaxlib", "numpy", "llvmlite")}
+    return {name: _version(name) for name in ("dalembert", "jax", "jaxlib", "numpy", "llvmlite")}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # a source tree on the path
+        return "not installed"
 
 
 def versions() -> dict[str, Any]:

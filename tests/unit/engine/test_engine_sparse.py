@@ -27,7 +27,9 @@ def runners(system, method, h):
     return SparseRun(functions, True).begin("asked for"), native, state, parameters
 
 
-@pytest.mark.parametrize("method", [da.Rattle(), da.Galerkin(2), da.EnergyMomentum()])
+@pytest.mark.parametrize(
+    "method", [da.Rattle(), da.Galerkin(2), da.EnergyMomentum(), da.Composition(da.Rattle(), "suzuki4")]
+)
 def test_it_agrees_with_the_native_engine(method):
     sparse, native, state, parameters = runners(Lattice(cells=1), method, 0.01)
     ends = [one.run(one.first_carry(state), 0.0, 0.01, 100, 10, parameters, 100).saved for one in (sparse, native)]
@@ -129,3 +131,50 @@ def test_that_a_step_cannot_be_compiled_is_found_out_once(monkeypatch):
     assert len(asked) == 1
     assert choice._made(refused).__traceback__ is None
     choice._native.cache_clear()
+
+
+def test_phases_of_a_step_that_cannot_be_compiled_are_taken_one_after_the_other(monkeypatch):
+    """Each solves for its own unknowns only."""
+    system, method = da.gallery.system_named("chain")(), da.Composition(da.Rattle(), "suzuki4")
+    start = system.start()
+    expected = da.simulate(system, method, start.q0, start.v0, t=(0.0, 0.2), h=0.01)
+
+    def refused(*arguments):
+        raise TooLarge("its equations are many")
+
+    monkeypatch.setattr(choice, "PhasedRun", refused)
+    choice._phased.cache_clear()
+    run = da.simulate(system, method, start.q0, start.v0, t=(0.0, 0.2), h=0.01)
+    choice._phased.cache_clear()
+    assert run.stats["engine"] == "sparse"
+    assert run.stats["phases"] == 5
+    assert run.stats["unknowns"] == expected.stats["unknowns"]
+    np.testing.assert_allclose(run.q, expected.q, atol=1e-12)
+
+
+class Triangle(da.System):
+    """Three bodies on rods in free fall: every multiplier is zero."""
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - 9.81 * q[2::3].sum()
+
+    def holonomic(self, t, q):
+        r = q.reshape(3, 3)
+        return 0.5 * (jnp.sum((r - jnp.roll(r, 1, axis=0)) ** 2, axis=1) - 1.0)
+
+    def start(self):
+        corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.5, np.sqrt(0.75), 0.0]])
+        turned = corners @ np.array([[0.6, 0.8, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 1.0]])
+        return da.gallery.Start(turned.ravel(), np.zeros(9), 0.05, 0.001)
+
+
+@pytest.mark.parametrize("method", [da.Galerkin(3), da.gauss_spark(2)])
+def test_multipliers_that_are_zero_have_a_scale(method):
+    """That of the other terms in their equations; they do not enter the new state."""
+    sparse, _, state, parameters = runners(Triangle(), method, 1e-3)
+    chunk = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 50, 50, parameters, 1)
+    assert chunk.status == OK
+    assert sparse.report()["rescued_steps"] == 0
+    assert sparse.report()["factorisations"] < 60
+    fallen = chunk.carry.state[2:9:3] - state[2:9:3]
+    np.testing.assert_allclose(fallen, -0.5 * 9.81 * 0.05**2, atol=1e-14)
