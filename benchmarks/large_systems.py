@@ -1,4 +1,4 @@
-"""Methods of higher order on long chains, trees and nets; the energy-momentum method on lattices of springs and bars."""
+"""Methods of higher order on long chains, trees and nets; the energy-momentum method on springs and bars."""
 
 from __future__ import annotations
 
