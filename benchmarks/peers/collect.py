@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -21,6 +22,8 @@ ERRORS = (1e-4, 1e-6, 1e-8)
 #: dalembert for every method of its set.
 LONGER = {("heyoka", "chain-1000"): 300.0, ("heyoka", "chain-100"): 100.0, ("casadi", "chain-1000"): 80.0}
 LONGER_FOR = {"dalembert": 60.0, "dalembert-symplectic": 60.0}
+#: Seconds for the start of a program that is not counted.
+LOADING = 3.0
 #: Problems on which the energy is followed to t = 1000.
 ENERGY = ("pendulum", "chain-2")
 
@@ -90,6 +93,29 @@ def measured(peer: Peer, problem: str, limit: float) -> Result:
         "limit": limit,
         "energy": problem in ENERGY,
     }
+    _load(peer)
+    output, errors, stopped = _answer(peer, python, asked)
+    if stopped:
+        result.failures.append(f"stopped after {limit:.0f} s")
+    for line in output.splitlines():
+        if line.startswith("{"):
+            absorb(result, json.loads(line))
+    if not result.points and not result.unable:
+        why = result.failures or errors.strip().splitlines()[-1:] or ["it printed nothing"]
+        result.unable = why[0][:150]
+    return result
+
+
+@functools.cache
+def _load(peer: Peer) -> None:
+    """Start a program once for nothing, so that its libraries lie in memory: from a cold disk they took up to 24 s,
+    which would count as its set-up."""
+    asked = {"problem": "pendulum", "reference": reference_of("pendulum").tolist(), "limit": LOADING, "energy": False}
+    _answer(peer, python_of(peer), asked)
+
+
+def _answer(peer: Peer, python: str, asked: dict) -> tuple[str, str, bool]:
+    """What a program prints, its errors, and whether it had to be stopped."""
     # one thread each: all programs but the ensembles of dalembert compute one trajectory on one core
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as cache:  # so that no run finds code that an earlier one compiled
@@ -99,18 +125,10 @@ def measured(peer: Peer, problem: str, limit: float) -> Result:
             env=environment, cwd=cache,
         )  # fmt: skip
         try:
-            output, errors = process.communicate(timeout=limit + 15)
+            return *process.communicate(timeout=asked["limit"] + 15), False
         except subprocess.TimeoutExpired:
             process.kill()
-            output, errors = process.communicate()
-            result.failures.append(f"stopped after {limit:.0f} s")
-    for line in output.splitlines():
-        if line.startswith("{"):
-            absorb(result, json.loads(line))
-    if not result.points and not result.unable:
-        why = result.failures or errors.strip().splitlines()[-1:] or ["it printed nothing"]
-        result.unable = why[0][:150]
-    return result
+            return *process.communicate(), True
 
 
 def absorb(result: Result, part: dict) -> None:
