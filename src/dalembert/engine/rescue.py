@@ -12,7 +12,7 @@ import numpy as np
 
 from .contract import StepFunctions
 from .evaluate import Function, find_root
-from .rows import RowFunction
+from .rows import RowFunction, one_row
 
 _PATHS = ((1.0,), (0.25, 0.5, 0.75, 1.0), tuple(np.linspace(1 / 16, 1.0, 16)))
 
@@ -34,12 +34,12 @@ class Rescue:
             x = self._functions.rescue(t, h, state, parameters)
             if x is None:
                 return None
-            end = self._finish(*_one_row(x, t, h, state, parameters))[0]
+            end = self._finish(*one_row(x, t, h, state, parameters))[0]
             return self.added(state, compensation, end, compensated) if np.all(np.isfinite(end)) else None
         for path in _PATHS:
             x = self._follow(path, state, t, h, parameters)
             if x is not None:
-                end = self._finish(*_one_row(x, t, h, state, parameters))[0]
+                end = self._finish(*one_row(x, t, h, state, parameters))[0]
                 if np.all(np.isfinite(end)):
                     return self.added(state, compensation, end, compensated)
         return None
@@ -47,7 +47,7 @@ class Rescue:
     def _follow(self, path, state, t, h, parameters) -> np.ndarray | None:
         points: list[tuple[float, np.ndarray]] = []
         for fraction in path:
-            guess = self._guess(*_one_row(t, fraction * h, state, parameters))[0]
+            guess = self._guess(*one_row(t, fraction * h, state, parameters))[0]
             starts = [guess] if len(points) < 2 else [_extrapolated(points, fraction), guess]
             solve = functools.partial(self._solve, t, fraction * h, state, parameters)
             x = next((found for found in map(solve, starts) if found is not None), None)
@@ -67,10 +67,6 @@ class Rescue:
         part = total - state[:n]
         error = (state[:n] - (total - part)) + (increment - part)
         return np.concatenate([total, end[n:]]), error if compensated else compensation
-
-
-def _one_row(*arguments) -> tuple[np.ndarray, ...]:
-    return tuple(np.asarray(argument)[None] for argument in arguments)
 
 
 def _extrapolated(points, fraction: float) -> np.ndarray:

@@ -166,3 +166,8 @@ def _walk(evaluator: RowEvaluator, arrays) -> np.ndarray:
         same = array.strides[0] == 0 or len(array) == 1  # one row for all, as np.broadcast_to makes it
         tables[_kind(k)] = array[0].ravel() if same else array.reshape(len(array), -1).T
     return evaluator(tables, len(arrays[0])).T
+
+
+def one_row(*arguments) -> tuple[np.ndarray, ...]:
+    """Arguments of a single evaluation."""
+    return tuple(np.asarray(argument)[None] for argument in arguments)

@@ -11,7 +11,7 @@ import scipy.sparse.linalg as sparse_linalg
 
 from .contract import MAX_ITERATIONS, StepFunctions, extrapolation_weights, rounded
 from .evaluate import Function, TracedInArrays
-from .rows import RowFunction
+from .rows import RowFunction, one_row
 
 #: Newton stops when an update is this small, relative to its group of unknowns: the error left is its square.
 UPDATE_TOLERANCE = 1e-9
@@ -56,7 +56,7 @@ class SparseNewton:
     def step(self, history: np.ndarray, known: int, moment: tuple) -> tuple[np.ndarray | None, np.ndarray, int]:
         """The unknowns at (t, h, state, parameters), None if they are not found; the history with them, and the
         iterations. Newton begins where earlier solutions point to, and then at the method's own guess."""
-        rows = _one_row(*moment)
+        rows = one_row(*moment)
         x, count = None, 0
         foreseen = None if self._continued is None or not known else self._continued(history[:1], *rows)[0]
         if foreseen is not None:  # see `StepEmitter.extrapolate`
@@ -76,12 +76,12 @@ class SparseNewton:
 
     def end(self, x: np.ndarray, moment: tuple) -> np.ndarray | None:
         """Increments and new values of the state; None where they are not finite."""
-        end = self.finish(*_one_row(x, *moment))[0]
+        end = self.finish(*one_row(x, *moment))[0]
         return end if np.all(np.isfinite(end)) else None
 
     def begins_finite(self, moment: tuple) -> bool:
         """Whether the equations can be evaluated at the method's guess."""
-        rows = _one_row(*moment)
+        rows = one_row(*moment)
         return bool(np.all(np.isfinite(self.values(self.guess(*rows), *rows))))
 
     def _newton(self, x: np.ndarray, moment: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
@@ -154,7 +154,7 @@ class SparseNewton:
     def _reach_of_state(self, moment: tuple) -> np.ndarray:
         """The change of each group that would move a part of the new state by its own size: the scale of a multiplier
         that happens to be zero."""
-        rows, state = _one_row(*moment), moment[2]
+        rows, state = one_row(*moment), moment[2]
         x = self.guess(*rows)[0]
         sizes, summed = self._largest(x), self.functions.n_summed
         parts = np.split(np.arange(summed), np.cumsum(self.functions.summed_blocks)[:-1])
@@ -185,7 +185,3 @@ class SparseNewton:
             own &= (slope > 0) & (others[rows] > 0)
             reach[k] = np.min(others[rows[own]] / slope[own], initial=np.inf)
         return np.where(np.isfinite(reach), reach, 0.0)
-
-
-def _one_row(*arguments) -> tuple[np.ndarray, ...]:
-    return tuple(np.asarray(argument)[None] for argument in arguments)
