@@ -32,8 +32,11 @@ def large_systems_table(share: float) -> Table:
     cases.append((name, Chain(links=MOST_LINKS), da.Galerkin(3), hanging_chain(MOST_LINKS, 0.3), 0.001))
     tree, net, sixth = Tree(), Net(), da.Composition(da.Rattle(), "sofroniou-spaletta6")
     cases += [
-        (f"{what}, {method.name}", system, method, system.hanging(), 0.0005)  # a net that is stretched jerks
-        for what, system in ((f"tree of {2**tree.generations - 1} bodies", tree), (f"net of {net.side**2} knots", net))
+        (f"{what}, {method.name}", system, method, (start.q0, start.v0), start.h)
+        for what, system, start in (
+            (f"tree of {2**tree.generations - 1} bodies", tree, tree.start()),
+            (f"net of {net.side**2} knots", net, net.start()),
+        )
         for method in (da.Rattle(), sixth, da.Galerkin(3))
     ]
     for cells in CELLS:

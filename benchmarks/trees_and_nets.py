@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dalembert as da
+from dalembert.gallery import Start
 
 
 class Tree(da.System):
@@ -24,13 +25,13 @@ class Tree(da.System):
     def _parents(self) -> np.ndarray:
         return (np.arange(1, 2**self.generations - 1) - 1) // 2
 
-    def hanging(self) -> tuple[np.ndarray, np.ndarray]:
+    def start(self) -> Start:
         """At rest, every rod in a direction of its own."""
         q = np.zeros((2**self.generations - 1, 3))
         rods = np.random.default_rng(0).normal(size=q.shape)
         for body, parent in enumerate(self._parents(), start=1):
             q[body] = q[parent] + rods[body] / np.linalg.norm(rods[body])
-        return q.ravel(), np.zeros(q.size)
+        return Start(q.ravel(), np.zeros(q.size), 1.0, 0.0005)
 
 
 class Net(da.System):
@@ -46,8 +47,8 @@ class Net(da.System):
         across, along = (jnp.sum(rods**2, axis=-1).ravel() for rods in (r[:, 1:] - r[:, :-1], r[1:] - r[:-1]))
         return jnp.concatenate([r[0, 0], 0.5 * (jnp.concatenate([across, along]) - 1.0)])
 
-    def hanging(self) -> tuple[np.ndarray, np.ndarray]:
-        """At rest, level."""
+    def start(self) -> Start:
+        """At rest, level. Where it is stretched, after two seconds, it jerks: so few steps a second do not go there."""
         places = np.arange(float(self.side))
         q = np.stack([*np.meshgrid(places, places, indexing="ij"), np.zeros((self.side, self.side))], axis=-1)
-        return q.ravel(), np.zeros(q.size)
+        return Start(q.ravel(), np.zeros(q.size), 1.0, 0.0005)

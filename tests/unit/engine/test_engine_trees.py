@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.trees_and_nets import Net
 from engine_runners import functions_and_start
 
 import dalembert as da
@@ -34,25 +35,6 @@ class Tree(da.System):
         return da.gallery.Start(q.ravel(), np.zeros(3 * BODIES), 0.1, 0.001)
 
 
-class Net(da.System):
-    """Knots in a square, rods between neighbours, held at a corner."""
-
-    side: int = 12
-
-    def lagrangian(self, t, q, v):
-        return 0.5 * v @ v - 9.81 * q[2::3].sum()
-
-    def holonomic(self, t, q):
-        r = q.reshape(self.side, self.side, 3)
-        across, along = (jnp.sum(step**2, axis=-1).ravel() for step in (r[:, 1:] - r[:, :-1], r[1:] - r[:-1]))
-        return jnp.concatenate([0.5 * (jnp.concatenate([across, along]) - 1.0), r[0, 0]])
-
-    def start(self):
-        places = np.arange(float(self.side))
-        q = np.stack([*np.meshgrid(places, places, indexing="ij"), np.zeros((self.side, self.side))], axis=-1)
-        return da.gallery.Start(q.ravel(), np.zeros(q.size), 0.2, 0.01)
-
-
 @pytest.mark.parametrize("h", [0.001, 0.0004, -0.0007])
 def test_all_bodies_of_a_tree_are_eliminated_alike(h):
     """Of momenta and multipliers in one equation it is the momenta that are substituted, everywhere: their coefficients
@@ -65,7 +47,7 @@ def test_all_bodies_of_a_tree_are_eliminated_alike(h):
 
 @pytest.mark.parametrize("method", [da.Rattle(), da.Composition(da.Rattle(), "suzuki4")])
 def test_a_net_is_compiled_and_agrees_with_the_sparse_engine(method):
-    functions, state, parameters = functions_and_start(Net(), method)
+    functions, state, parameters = functions_and_start(Net(side=12), method)
     native = choose_engine(functions, state, 0.0, 0.01, parameters, engine="native")
     assert native.report()["code"] == "rolled"
     sparse = SparseRun(functions, True).begin("asked for")
@@ -74,3 +56,16 @@ def test_a_net_is_compiled_and_agrees_with_the_sparse_engine(method):
     moved = functions.n_summed  # without multipliers, of which roundoff is divided by h^2
     np.testing.assert_allclose(ends[0][:, :moved], ends[1][:, :moved], atol=1e-11)
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
+
+
+def test_of_the_two_bands_of_a_net_the_linear_one_is_not_iterated():
+    """The velocities of RATTLE, once positions are known: where steps go on from each other one solution is enough."""
+    functions, state, parameters = functions_and_start(Net(side=12), da.Rattle())
+    native = choose_engine(functions, state, 0.0, 0.001, parameters, engine="native")
+    blocks = native.step.reduced.blocks
+    assert all(block.band is not None for block in blocks)
+    assert [block.linear for block in blocks] == [False, True]
+    chunk = native.run(native.first_carry(state), 0.0, 0.001, 40, 10, parameters, 40)
+    assert (
+        chunk.iterations[-1] < 25
+    )  # of ten steps: ten for velocities, some more for positions; 30 if both are iterated

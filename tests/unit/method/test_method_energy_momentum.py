@@ -251,3 +251,13 @@ def test_symmetries_are_named():
     assert da.symmetries(GALLERY["driven-pendulum"](), [1.0, 0.0]) == []
     with pytest.raises(da.InputError, match="expects q and p of one shape"):
         da.symmetries(double, begin.q0, p=[1.0])
+
+
+def test_what_couples_everything_through_every_constraint_is_refused_where_it_is_too_much():
+    """1000 links would ask for 67 GB; the reason names what to do instead."""
+    system = da.gallery.Chain(links=1000)
+    start = system.start()
+    with pytest.raises(
+        da.MethodDoesNotFit, match=r'each of 1000 constraints couples all 3000 .* gradient="mean-value"'
+    ):
+        da.simulate(system, da.EnergyMomentum(gradient="gonzalez"), start.q0, start.v0, t=(0.0, 0.01), h=0.01)
