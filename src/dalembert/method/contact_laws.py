@@ -20,6 +20,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 #: A gap this much smaller than the positions is closed: roundoff must not let go what rests.
@@ -72,3 +73,28 @@ class Frictionless(NewtonCoulomb):
 
     def friction_used(self, friction):
         return jnp.zeros_like(friction)
+
+
+def compliance(m, t, q, v, p):
+    """About the change of each relative velocity by a unit impulse, (contacts, d): D diag(M)^-1 D^T with the rows D of
+    all directions. It only says how large velocities are beside impulses."""
+    directions = m.contact.directions(t, q)
+    by_v = jax.jacfwd(lambda v: m.legendre(t, q, v, p))(v)
+    by_p = jax.jacfwd(lambda p: m.legendre(t, q, v, p))(p)
+    inverse_mass = jnp.abs(jnp.diagonal(by_p) / jnp.diagonal(by_v))
+    squares = directions**2 @ inverse_mass
+    return jnp.where(squares > 0, squares, 1.0)
+
+
+@jax.custom_jvp
+def softened(velocity, impulse, compliance):
+    """The velocity itself; its derivative contains a small compliance of the contact, which keeps the Jacobian of
+    dependent contacts regular. Newton's method from zero then ends at the impulses of least norm."""
+    return velocity
+
+
+@softened.defjvp
+def _softened_derivative(primals, tangents):
+    velocity, _, compliance = primals
+    change, push, _ = tangents
+    return velocity, change + compliance * push

@@ -36,15 +36,18 @@ from ..arguments import positive
 from ..errors import InputError
 from ..formulation import Mechanics
 from .base import Claims, Method, Step
+from .contact_laws import compliance, softened
 from .runge_kutta import RungeKutta, radau_iia
 
 
 class Modes(NamedTuple):
-    """The mode of each contact: closed or not, sticking or not, the sign of U_T where it slides."""
+    """The mode of each contact: closed or not, sticking or not, the sign of U_T where it slides; and whether those that
+    are held depend on each other."""
 
     closed: Any  # (contacts,) bool
     sticking: Any  # (contacts,) bool
     direction: Any  # (contacts,) 1.0, -1.0 or 0.0
+    dependent: Any = 0.0  # 1.0 or 0.0
 
 
 class Motion(NamedTuple):
@@ -168,13 +171,14 @@ def motion_equations(m: Mechanics, x: Motion, t, q, v, p, modes: Modes):
     sliding = x.force[:, 1:] + friction * jnp.where(closed, modes.direction[:, None], 0.0) * normal
     along = jax.jvp(m.contact.velocity, (t, q, v), (one, v, x.v_rate))[1]
     reactions = m.reactions(t, q, v, p, x.lam, x.psi, ideal=True) - m.contact.force(t, q, x.force)
+    soft = modes.dependent * SOFTNESS * compliance(m, t, q, v, p)
     rows = (
         x.p_rate - m.rate(t, q, v, p) + reactions,
         jax.jvp(m.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
         jax.jvp(m.hidden, (t, q, v), (one, v, x.v_rate))[1],
         jax.jvp(m.velocity_constraint, (t, q, v), (one, v, x.v_rate))[1],
-        jnp.where(closed, along[:, :1], normal),
-        jnp.where(closed & sticking, along[:, 1:], sliding),
+        jnp.where(closed, softened(along[:, :1], normal, soft[:, :1]), normal),
+        jnp.where(closed & sticking, softened(along[:, 1:], x.force[:, 1:], soft[:, 1:]), sliding),
     )
     return jnp.concatenate([jnp.ravel(row) for row in rows])
 
@@ -187,13 +191,41 @@ def no_motion(m: Mechanics, t, q, v) -> Motion:
 
 
 def motion_of(m: Mechanics, t, q, v, p, modes: Modes) -> Motion:
-    """Accelerations and forces in a mode."""
-    zero, unravel = ravel_pytree(no_motion(m, t, q, v))
+    """Accelerations and forces in a mode.
+
+    The derivative A + S that JAX sees holds the softness S of the contacts that are held. A x = -b follows by
+    x_{k+1} = (A + S)^-1 (S x_k - b) from zero: its error falls by the factor of the softness each time, and where
+    A is singular the limit is the solution with the least forces.
+    """
+    none = no_motion(m, t, q, v)
+    zero, unravel = ravel_pytree(none)
+    contacts, d = none.force.shape
 
     def equations(x):
         return motion_equations(m, unravel(x), t, q, v, p, modes)
 
-    return unravel(-solve(jax.jacfwd(equations)(zero), equations(zero)))
+    held, unit = _held(modes, d), jnp.eye(zero.shape[0])[:, zero.shape[0] - contacts * d :]
+    answers = solve(jax.jacfwd(equations)(zero), jnp.concatenate([-equations(zero)[:, None], unit], axis=1))
+    soft, x = jnp.where(held, modes.dependent * SOFTNESS * compliance(m, t, q, v, p), 0.0), zero
+    for _ in range(REFINEMENTS):
+        x = answers[:, 0] + answers[:, 1:] @ _as_rows(soft * unravel(x).force)
+    return unravel(x)
+
+
+def _held(modes: Modes, d: int):
+    """Which relative velocities the modes hold, (contacts, d)."""
+    closed = modes.closed[:, None]
+    return jnp.concatenate([closed, jnp.broadcast_to(closed & modes.sticking[:, None], (*closed.shape[:1], d - 1))], 1)
+
+
+def _as_rows(values):
+    """Values of the contacts, (contacts, d), in the order of their equations: all normal ones, then the others."""
+    return jnp.concatenate([values[:, 0], jnp.ravel(values[:, 1:])])
+
+
+#: Where contacts that are held depend on each other, as the corners of one body do, they give way in the derivatives
+#: by this part of what a free one would. So many solutions bring what this spoils below roundoff.
+SOFTNESS, REFINEMENTS = 1e-7, 3
 
 
 #: Up to this size elimination written out in XLA beats calls of LAPACK.
@@ -281,7 +313,8 @@ def position_defect(m: Mechanics, x, t, q0, v, p, held):
     q, mu, tau = x[:n], x[n : n + rows], x[n + rows :]
     (push,) = jax.vjp(lambda q: m.contact.gap(t, q), q0)[1](tau)
     moved = m.mass_residual(q - q0, push - m.constraint_force(t, q0, mu), t, q0, v, p)
-    return jnp.concatenate([moved, m.constraint(t, q), jnp.where(held, m.contact.gap(t, q), tau)])
+    gap = softened(m.contact.gap(t, q), tau, SOFTNESS * compliance(m, t, q0, v, p)[:, 0])
+    return jnp.concatenate([moved, m.constraint(t, q), jnp.where(held, gap, tau)])
 
 
 def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking):
@@ -293,11 +326,12 @@ def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking):
     velocity = m.contact.velocity(t, q, v)
     impulse = impulse.reshape(velocity.shape)
     kept = jnp.concatenate([held[:, None], jnp.broadcast_to(sticking[:, None], velocity[:, 1:].shape)], axis=1)
+    soft = SOFTNESS * compliance(m, t, q, v, p)
     reactions = m.constraint_force(t, q, nu) + m.nonholonomic.force(t, q, v, kappa)
     return jnp.concatenate([
         m.legendre(t, q, v, p),
         p - p0 + reactions - m.contact.force(t, q, impulse),
         m.hidden(t, q, v),
         m.velocity_constraint(t, q, v),
-        jnp.ravel(jnp.where(kept, velocity, impulse)),
+        jnp.ravel(jnp.where(kept, softened(velocity, impulse, soft), impulse)),
     ])  # fmt: skip

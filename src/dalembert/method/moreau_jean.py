@@ -38,7 +38,7 @@ import numpy as np
 from ..arguments import flag, number
 from ..errors import InputError
 from .base import Claims, Method, Step
-from .contact_laws import ROUNDOFF, ContactLaw, NewtonCoulomb
+from .contact_laws import ROUNDOFF, ContactLaw, NewtonCoulomb, compliance, softened
 
 #: In the Jacobian alone, this part of a contact's own compliance is added: dependent contacts (a box on four corners)
 #: leave it singular otherwise. The equations that are solved do not contain it.
@@ -136,12 +136,12 @@ class MoreauJean(Method):
             if self.position_correction:
                 push = push - _normal_force(m, t1, q1, x.tau)
             equations["correction"] = m.mass_residual(x.w, -push, tm, qm, vm, x.p_mid)
-        velocity, scale = self.contact_velocity(x, step), _compliance(m, tm, qm, vm, x.p_mid)
+        velocity, scale = self.contact_velocity(x, step), compliance(m, tm, qm, vm, x.p_mid)
         equations["contact"] = self._complementarity(x.impulse, velocity, scale, step)
         if self.position_correction:
             gap = self.gap_after(x, step)
             equations["gap"] = x.tau - jnp.maximum(
-                x.tau - _softened(gap, x.tau, self.compliance * scale[:, 0]) / scale[:, 0], 0.0
+                x.tau - softened(gap, x.tau, self.compliance * scale[:, 0]) / scale[:, 0], 0.0
             )
         return equations
 
@@ -171,7 +171,7 @@ class MoreauJean(Method):
     def _complementarity(self, impulse, velocity, scale, step: Step):
         c = step.mechanics.contact
         friction = c.friction(impulse.shape[0])
-        wanted = self.law.projected(impulse - _softened(velocity, impulse, self.compliance * scale) / scale, friction)
+        wanted = self.law.projected(impulse - softened(velocity, impulse, self.compliance * scale) / scale, friction)
         return jnp.where(self.closed(step)[:, None], impulse - wanted, impulse)
 
     def _corrected(self, step: Step) -> bool:
@@ -185,30 +185,6 @@ class MoreauJean(Method):
 def _normal_force(m, t, q, tau):
     (force,) = jax.vjp(lambda q: m.contact.gap(t, q), q)[1](tau)
     return force
-
-
-def _compliance(m, t, q, v, p):
-    """About the change of each relative velocity by a unit impulse, (contacts, d): G diag(M)^-1 G^T. It only sets the
-    size of the step in the projection."""
-    directions = m.contact.directions(t, q)
-    by_v = jax.jacfwd(lambda v: m.legendre(t, q, v, p))(v)
-    by_p = jax.jacfwd(lambda p: m.legendre(t, q, v, p))(p)
-    inverse_mass = jnp.abs(jnp.diagonal(by_p) / jnp.diagonal(by_v))
-    squares = directions**2 @ inverse_mass
-    return jnp.where(squares > 0, squares, 1.0)
-
-
-@jax.custom_jvp
-def _softened(velocity, impulse, compliance):
-    """The velocity itself; its derivative contains a small compliance of the contact."""
-    return velocity
-
-
-@_softened.defjvp
-def _softened_derivative(primals, tangents):
-    velocity, _, compliance = primals
-    change, push, _ = tangents
-    return velocity, change + compliance * push
 
 
 class SchatzmanPaoliUnknowns(NamedTuple):
@@ -245,9 +221,9 @@ class SchatzmanPaoli(Method):
         # each contact has its own restitution, so each takes its gap at a place of its own
         gap = jax.vmap(lambda e: c.gap(t1, (q1 + e * before) / (1 + e)))(rho)
         gap = jnp.diagonal(gap) / h
-        scale = _compliance(m, t0, q0, v0, p0)[:, 0]
+        scale = compliance(m, t0, q0, v0, p0)[:, 0]
         impulse = x.impulse[:, 0]
-        wanted = jnp.maximum(impulse - _softened(gap, impulse, COMPLIANCE * scale) / scale, 0.0)
+        wanted = jnp.maximum(impulse - softened(gap, impulse, COMPLIANCE * scale) / scale, 0.0)
         return {
             "momentum": jax.jvp(m.legendre, (t0, q0, v0, p0), (h, h * v0, x.v1 - v0, dp))[1],
             "end: velocity": m.legendre(t1, q1, x.v1, x.p1),

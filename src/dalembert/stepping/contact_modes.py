@@ -13,6 +13,10 @@ Modes, for the contacts that also have U_N = 0: with lam_T = -mu sign(U_T) lam_N
 In the plane the law at U_T = 0 is linear with lam_R = mu lam_N + lam_T, lam_L = mu lam_N - lam_T and the parts of
 U'_T = a_R - a_L: 0 <= lam_R _|_ a_R >= 0, 0 <= lam_L _|_ a_L >= 0. Pivoting returns a vertex of the solutions: where
 contacts depend on each other, those that are not needed carry no force and stay out of the equations of motion.
+
+The corners of one body that come to stick depend on each other too, and at a vertex one of them would be held at the
+bound of its friction where nothing pulls. All that rest in the solution therefore stick together, with the forces of
+least norm (lam_i weighted with the root of W_ii, as the equations of motion have them), if these are admissible.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from ..nonlinear.friction_cone import solve_friction
 NO_FORCE = 1e-12
 #: Complementarity to so much is a solution.
 TOLERANCE = 1e-9
+#: An eigenvalue of the Delassus matrix below this part of the largest says that contacts depend on each other.
+DEPENDENT = 1e-6
 
 
 class Impulses(NamedTuple):
@@ -101,6 +107,43 @@ def choose_modes(delassus, free_rate, velocity, friction, touching, resting) -> 
         contact, right_force = chosen[number], found.z[count + k]
         left_force = 2 * mu[number] * forces[number] - right_force
         sticking[contact] = closed[contact] and min(left_force, right_force) > size
-        if not sticking[contact]:
-            direction[contact] = 1.0 if right_force <= left_force else -1.0
-    return Chosen(Modes(closed, sticking & closed, np.where(closed, direction, 0.0)), found.residual <= TOLERANCE)
+        direction[contact] = 1.0 if right_force <= left_force else -1.0
+    vertex = Modes(closed, sticking, np.where(closed & ~sticking, direction, 0.0))
+    together = sticking.copy()
+    together[chosen[undecided]] = closed[chosen[undecided]]
+    shared = Modes(closed, together, np.where(closed & ~together, direction, 0.0))
+    admissible = np.any(together & ~sticking) and _admissible(shared, delassus, free_rate, friction)
+    modes = shared if admissible else vertex
+    modes = modes._replace(dependent=1.0 if _dependent(modes, delassus, d) else 0.0)
+    return Chosen(modes, found.residual <= TOLERANCE)
+
+
+def _rows_held(modes: Modes, d: int) -> np.ndarray:
+    """The rows of the relative velocities that the modes hold."""
+    return np.concatenate([d * np.flatnonzero(modes.closed), d * np.flatnonzero(modes.sticking) + 1])
+
+
+def _dependent(modes: Modes, delassus, d: int) -> bool:
+    """Whether the velocities that are held depend on each other, nearly or fully."""
+    rows = _rows_held(modes, d)
+    scale = np.sqrt(np.maximum(np.diagonal(delassus)[rows], 1e-300))
+    values = np.linalg.eigvalsh(delassus[np.ix_(rows, rows)] / np.outer(scale, scale)) if len(rows) > 1 else np.ones(1)
+    return bool(values[0] <= DEPENDENT * values[-1])
+
+
+def _admissible(modes: Modes, delassus, free_rate, friction) -> bool:
+    """Whether the least forces that these modes need exist and are within the cones."""
+    closed, sticking = np.flatnonzero(modes.closed), np.flatnonzero(modes.sticking)
+    d = len(free_rate) // len(friction)
+    rows = _rows_held(modes, d)
+    scale = np.sqrt(np.maximum(np.diagonal(delassus)[rows], 1e-300))
+    columns = delassus[np.ix_(rows, rows)]
+    columns[:, : len(closed)] -= delassus[np.ix_(rows, d * closed + 1)] * (friction * modes.direction)[closed]
+    matrix, right = columns / np.outer(scale, scale), -free_rate[rows] / scale
+    forces = np.linalg.lstsq(matrix, right, rcond=NO_FORCE)[0]
+    kept = np.max(np.abs(matrix @ forces - right), initial=0.0) <= TOLERANCE * np.max(np.abs(right), initial=0.0)
+    forces = forces / scale
+    normal = np.zeros(len(friction))
+    normal[closed] = forces[: len(closed)]
+    within = np.abs(forces[len(closed) :]) <= (friction * normal)[sticking]
+    return bool(kept and np.all(normal[closed] > 0) and np.all(within))

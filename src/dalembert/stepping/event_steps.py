@@ -179,7 +179,8 @@ class EventLoop:
         if np.any(hitting):
             self._impact(0.0, hitting)
             return
-        self.modes = self._chosen(watched.velocity, np.zeros(self._shape[0], bool))
+        none = np.zeros(self._shape[0], bool)
+        self._choose(watched.velocity, none, none)
 
     def _pass(self, found: list[Found], left: float) -> None:
         """Through the first of the events found, and those that are not to be told from it."""
@@ -200,7 +201,7 @@ class EventLoop:
     def _change_modes(self, together: list[Found]) -> None:
         watched = self._watch()
         before, old = watched.velocity, self.modes
-        closed, sticking, direction = (part.copy() for part in old)
+        closed, sticking, direction = (part.copy() for part in old[:3])
         freed = np.zeros(self._shape[0], bool)
         halted = np.zeros(self._shape[0], bool)
         for event in together:
@@ -213,13 +214,11 @@ class EventLoop:
                 direction[event.contact] = -np.sign(watched.force[event.contact, 1])
             elif event.kind == "stick":
                 halted[event.contact] = True
-        self.modes = Modes(closed, sticking, direction)
-        if np.any(halted):
-            self._project(closed, closed, sticking | halted)
+        self.modes = Modes(closed, sticking, direction, old.dependent)
         limits = self._touching_limits(watched)
         idle = ~closed & ~freed & (watched.gap <= limits.gap) & (np.abs(before[:, 0]) <= limits.velocity)
         if np.any(halted) or np.any(idle):
-            self.modes = self._chosen(self._watch().velocity, freed)
+            self._choose(before, freed, sticking | halted)
         self._record_changes(old, before, self._watch().velocity, np.zeros(self._shape))
 
     def _impact(self, length: float, hitting: np.ndarray) -> None:
@@ -246,33 +245,36 @@ class EventLoop:
         self.impulse = self.impulse + solution.impulse
         self.counts["critical_steps"] += 1
         resting = touching & (np.abs(after[:, 0]) <= limits.velocity)
-        self._settle(touching, resting, after)
+        self._settle(touching, resting)
         usual = 2 * length * np.abs(watched.force[:, 0]) + 1e-9 * np.max(solution.impulse[:, 0])
         for contact in np.flatnonzero(touching & (hitting | (solution.impulse[:, 0] > usual))):
             if not (low[contact] and self.modes.closed[contact]):
                 self._record("impact", contact, before, after, solution.impulse, length)
         self._record_changes(old, before, after, np.where(low[:, None], solution.impulse, 0.0), length)
 
-    def _settle(self, touching: np.ndarray, resting: np.ndarray, velocity: np.ndarray) -> None:
+    def _settle(self, touching: np.ndarray, resting: np.ndarray) -> None:
         """Contacts that touched are moved apart, those at rest are held; then their modes."""
-        limits = self._touching_limits(self._watch())
-        halted = resting & (self._friction > 0) if self._shape[1] == 2 else np.zeros_like(resting)
-        if self._shape[1] == 2:
-            halted = halted & (np.abs(velocity[:, 1]) <= limits.velocity)
-        gap = self._watch().gap
-        self._project(touching & (resting | (gap < 0)), resting, halted)
-        self.modes = self._chosen(self._watch().velocity, np.zeros_like(resting))
+        none = np.zeros_like(resting)
+        self._project(touching & (resting | (self._watch().gap < 0)), resting, none)
+        self._choose(self._watch().velocity, none, none)
 
-    def _chosen(self, velocity: np.ndarray, freed: np.ndarray) -> Modes:
-        """The modes that the accelerations ask for."""
+    def _choose(self, velocity: np.ndarray, freed: np.ndarray, halted: np.ndarray) -> None:
+        """The modes that the accelerations ask for. Those that stick are then brought to U_T = 0, no others: where
+        friction cannot hold a contact, as in the dead centre of a mechanism, nothing moves it there."""
+        self.modes = self._chosen(velocity, freed, halted)
+        if np.any(self.modes.sticking):
+            self._project(self.modes.closed, self.modes.closed, self.modes.sticking)
+
+    def _chosen(self, velocity: np.ndarray, freed: np.ndarray, halted: np.ndarray) -> Modes:
+        """The modes that the accelerations ask for; `halted` are at U_T = 0, as far as this was to be located."""
         watched = self._watch()
         limits = self._touching_limits(watched)
         touching = (watched.gap <= limits.gap) & (np.abs(velocity[:, 0]) <= limits.velocity) & ~freed
         if not np.any(touching):
             return free_modes(self._shape[0])
-        resting = np.zeros_like(touching)
+        resting = halted
         if self._shape[1] == 2:
-            resting = np.abs(velocity[:, 1]) <= limits.velocity
+            resting = halted | (np.abs(velocity[:, 1]) <= limits.velocity)
         answer = self._kernels.respond(self.t, self.y, self._parameters)
         chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, self._friction, touching, resting)
         if not chosen.solved:

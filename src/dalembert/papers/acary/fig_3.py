@@ -20,6 +20,12 @@ def largest_step(tolerance: float) -> float:
     return min(0.1, 2 * tolerance**0.5)
 
 
+def controlled(tolerance: float, event_aware: bool) -> da.Adaptive:
+    """The step control at one tolerance; it starts with a step that it may take."""
+    largest = largest_step(tolerance)
+    return da.Adaptive(tolerance, tolerance, min(1e-2, largest), largest, event_aware=event_aware)
+
+
 def measured(system, h) -> tuple[float, float]:
     """Evaluations of the forces, and the error of q in L1."""
     run = da.simulate(system, da.MoreauJean(), q0=[1.0], v0=[0.0], t=(0.0, END), h=h)
@@ -35,8 +41,8 @@ def run(quick: bool) -> Result:
         system = PROBLEMS[name]
         kinds = {
             "constant": [END / steps for steps in STEPS[:count]],
-            "adaptive": [da.Adaptive(a, a, 1e-2, largest_step(a)) for a in TOLERANCES[:count]],
-            "event-aware": [da.Adaptive(a, a, 1e-2, largest_step(a), event_aware=True) for a in TOLERANCES[:count]],
+            "adaptive": [controlled(a, False) for a in TOLERANCES[:count]],
+            "event-aware": [controlled(a, True) for a in TOLERANCES[:count]],
         }
         columns = {}
         for kind, sizes in kinds.items():
