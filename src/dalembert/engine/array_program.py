@@ -15,7 +15,7 @@ import numpy as np
 
 from .labels import labelled
 from .operation_table import OperationTable
-from .program import BOOLEAN, COMMUTATIVE, NUMPY
+from .program import BOOLEAN, COMMUTATIVE, MOST_FACTORS, NUMPY
 from .ragged import Column, spread
 from .reach import reachable
 
@@ -346,7 +346,7 @@ class ArrayProgram:
         out = self._plain("pow", a, b) if not self._is(CONST, b).all() else np.zeros(np.shape(b), np.int64)
         for node in np.unique(b[self._is(CONST, b)]).tolist():
             exponent, here = float(self.numbers[node]), b == node
-            if exponent == int(exponent) and abs(exponent) <= 64:
+            if exponent.is_integer() and abs(exponent) <= MOST_FACTORS:
                 out[here] = self.power(a[here], int(exponent))
             elif abs(exponent) == 0.5:
                 root = self._plain("sqrt", a[here])

@@ -11,11 +11,28 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from ..errors import UnsupportedByEngine
+
+_MODES = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def missing_entry(fill, dtype: np.dtype):
+    """What JAX puts where an index lies outside: what was asked for, or else what shows that nothing was there."""
+    if fill is not None:
+        return fill
+    if dtype == np.bool_:
+        return True
+    if np.issubdtype(dtype, np.integer):
+        return np.iinfo(dtype).min if np.issubdtype(dtype, np.signedinteger) else np.iinfo(dtype).max
+    return np.nan
+
 
 def gather(operand: np.ndarray, indices: np.ndarray, parameters: dict[str, Any], fill) -> np.ndarray:
     """The entries of `operand`; `fill` where an index lies outside and the mode says so."""
     numbers, sizes = parameters["dimension_numbers"], parameters["slice_sizes"]
     mode = parameters["mode"]
+    if mode not in _MODES:
+        raise UnsupportedByEngine(f"indexing in the mode {mode}")
     batch_shape = indices.shape[:-1]
     rank = len(batch_shape) + len(numbers.offset_dims)
     batch_axes = [axis for axis in range(rank) if axis not in numbers.offset_dims]

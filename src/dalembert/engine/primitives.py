@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..errors import UnsupportedByEngine
+from . import integers
 from .array_program import ArrayProgram
 from .program import Program
 from .ragged import joined, reduced
@@ -57,56 +58,34 @@ def _clamp(program: Program, low: int, x: int, high: int) -> int:
     return program.apply("min", program.apply("max", x, low), high)
 
 
+def _away_from_zero(program: Program, x: int) -> int:
+    """Rounded, halves away from zero. (|x| + 1/2 would be rounded itself.)"""
+    size = program.apply("abs", x)
+    whole = program.apply("floor", size)
+    up = program.apply("ge", program.sub(size, whole), integers.constant(program, 0.5))
+    rounded = program.select(up, program.add(whole, program.one), whole)
+    return program.select(program.apply("lt", x, program.zero), program.neg(rounded), rounded)
+
+
+def _log_add_exp(program: Program, a: int, b: int) -> int:
+    """log(exp a + exp b)."""
+    apart = program.sub(a, b)
+    small = program.apply("log1p", program.apply("exp", program.neg(program.apply("abs", apart))))
+    total = program.add(program.apply("max", a, b), small)
+    return program.select(program.apply("ne", apart, apart), program.add(a, b), total)  # of equal infinities
+
+
 def _square_root_reciprocal(program: Program, x: int) -> int:
     return program.reciprocal(program.apply("sqrt", x))
-
-
-def _remainder(program: Program, a: int, b: int) -> int:
-    quotient = program.div(a, b)
-    toward_zero = program.select(
-        program.apply("lt", quotient, program.zero),
-        program.apply("ceil", quotient),
-        program.apply("floor", quotient),
-    )
-    return program.sub(a, program.mul(b, toward_zero))
 
 
 ELEMENTWISE: dict[str, Any] = {
     **{
         op: op
         for op in (
-            *("add", "sub", "mul", "div", "neg", "max", "min", "abs", "sign", "sqrt", "cbrt", "exp", "exp2"),
-            *(
-                "expm1",
-                "log",
-                "log1p",
-                "sin",
-                "cos",
-                "tan",
-                "asin",
-                "acos",
-                "atan",
-                "atan2",
-                "sinh",
-                "cosh",
-                "tanh",
-            ),
-            *(
-                "asinh",
-                "acosh",
-                "atanh",
-                "floor",
-                "ceil",
-                "lt",
-                "le",
-                "gt",
-                "ge",
-                "eq",
-                "ne",
-                "and",
-                "or",
-                "xor",
-            ),
+            *("add", "sub", "mul", "div", "rem", "neg", "max", "min", "abs", "sign", "sqrt", "cbrt", "exp", "exp2"),
+            *("expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
+            *("asinh", "acosh", "atanh", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"),
             *("not", "pow"),
         )
     },
@@ -117,12 +96,10 @@ ELEMENTWISE: dict[str, Any] = {
     "one_minus_square": _one_minus_square,
     "logistic": _logistic,
     "clamp": _clamp,
-    "rem": _remainder,
     "copy": lambda program, x: x,
     "copy_p": lambda program, x: x,
     "stop_gradient": lambda program, x: x,
     "optimization_barrier": lambda program, x: x,
-    "real": lambda program, x: x,
 }
 
 
@@ -134,17 +111,24 @@ def _integer_pow(interpreter: Interpreter, parameters, arguments, equation) -> N
 def _convert(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
     (x,) = arguments
     source, target = equation.invars[0].aval.dtype, np.dtype(parameters["new_dtype"])
+    program = interpreter.program
     if source == target:
         return x
-    program = interpreter.program
+    if target == np.bool_:
+        return interpreter.collect(lambda a: program.apply("ne", a, program.zero), [x.ids])
     whole = np.issubdtype(target, np.integer)
-    if source == np.bool_ and (whole or np.issubdtype(target, np.floating)):
+    if source == np.bool_ and (whole or target == np.float64):
         return interpreter.collect(lambda a: program.select(a, program.one, program.zero), [x.ids])
-    if np.issubdtype(source, np.integer) and (whole or target.itemsize >= 8):
-        return x  # small whole numbers, exact as floats
-    if np.issubdtype(target, np.floating) and np.issubdtype(source, np.floating) and target.itemsize >= 8:
-        return x
+    if source == np.float64 and whole:
+        return interpreter.elementwise(functools.partial(integers.from_float, kind=target), [x])
+    if np.issubdtype(source, np.integer) and (whole or target == np.float64):
+        return x  # whole numbers, exact as floats
     raise UnsupportedByEngine(f"conversion of a traced {source} to {target}")
+
+
+def _round(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
+    nearest_even = parameters["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
+    return interpreter.elementwise("round" if nearest_even else _away_from_zero, arguments)
 
 
 def _select_n(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
@@ -155,11 +139,14 @@ def _select_n(interpreter: Interpreter, parameters, arguments, equation) -> Node
         stacked = np.stack(np.broadcast_arrays(*cases))
         index = np.broadcast_to(which.astype(np.int64), stacked.shape[1:])
         return Nodes(np.take_along_axis(stacked, index[None], axis=0)[0])
-    if len(cases) != 2:
-        raise UnsupportedByEngine("select between more than two cases by a traced index")
-    chosen = interpreter.collect(program.truth, [which.ids])
-    arrays = np.broadcast_arrays(chosen.ids, cases[1], cases[0])
-    return interpreter.collect(program.select, arrays)
+    if len(cases) == 2:
+        chosen = interpreter.collect(program.truth, [which.ids])
+        return interpreter.collect(program.select, np.broadcast_arrays(chosen.ids, cases[1], cases[0]))
+    found = Nodes(cases[-1])
+    for k in range(len(cases) - 2, -1, -1):
+        here = interpreter.elementwise("le", [which, np.array(float(k))])
+        found = interpreter.collect(program.select, np.broadcast_arrays(here.ids, cases[k], found.ids))
+    return found
 
 
 #: the result for no entries at all
@@ -187,7 +174,7 @@ def _reduce(op: str) -> Callable:
     return reduction
 
 
-def _cumulate(op: str) -> Callable:
+def _cumulate(op: str | Callable) -> Callable:
     def accumulation(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
         (x,) = arguments
         ids = np.moveaxis(x.ids, parameters["axis"], 0)
@@ -205,6 +192,8 @@ def _cumulate(op: str) -> Callable:
 
 def _dot_general(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
     (contract_a, contract_b), (batch_a, batch_b) = parameters["dimension_numbers"]
+    if parameters.get("preferred_element_type") not in (None, np.float64):
+        raise UnsupportedByEngine(f"a product of matrices in {parameters['preferred_element_type']}")
     a, b = (ids_of(interpreter.program, x) for x in arguments)
     free_a = [k for k in range(a.ndim) if k not in contract_a and k not in batch_a]
     free_b = [k for k in range(b.ndim) if k not in contract_b and k not in batch_b]
@@ -242,33 +231,37 @@ def _products(program: ArrayProgram, a: np.ndarray, b: np.ndarray) -> np.ndarray
     return reduced(program, "add", terms, targets, batches * rows * columns, program.zero)
 
 
-def _scatter_add(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
-    operand, indices, updates = arguments
-    if isinstance(indices, Nodes):
-        raise UnsupportedByEngine("scatter with an index that depends on the state")
-    program = interpreter.program
-    total, update_ids = ids_of(program, operand).ravel().copy(), ids_of(program, updates)
-    waiting = np.ones(update_ids.size, dtype=bool)
-    labels = np.arange(1, update_ids.size + 1).reshape(update_ids.shape)
-    while waiting.any():  # entries that share a target are placed in later rounds
-        candidates = np.where(waiting.reshape(update_ids.shape), labels, 0)
-        placed = np.zeros(np.shape(getattr(operand, "ids", operand)), dtype=np.int64)
-        placed = np.asarray(
-            jax.lax.scatter_max_p.bind(placed, indices, candidates, **{**parameters, **_plain_update("max")})
-        ).ravel()
-        targets = np.nonzero(placed)[0]
-        if len(targets) == 0:
-            break  # what is left lies outside and is dropped
-        sources = placed[targets] - 1
-        total[targets] = interpreter.collect(program.add, [total[targets], update_ids.ravel()[sources]]).ids
-        waiting[sources] = False
-    return Nodes(total.reshape(np.shape(getattr(operand, "ids", operand))))
+def _scatter(op: str) -> Callable:
+    """Updates combined with what is there, one after the other where they share a target."""
+
+    def scatter(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
+        operand, indices, updates = arguments
+        if isinstance(indices, Nodes):
+            raise UnsupportedByEngine("scatter with an index that depends on the state")
+        program = interpreter.program
+        build = functools.partial(program.apply, op)
+        total, update_ids = ids_of(program, operand), ids_of(program, updates)
+        shape, total, flat = total.shape, total.ravel().copy(), update_ids.ravel()
+        waiting = np.arange(1, flat.size + 1)  # zero for those that are done
+        where = {name: parameters[name] for name in parameters} | _largest_label()
+        while waiting.any():  # entries that share a target are placed in later rounds, the last of them first
+            labels = waiting.reshape(update_ids.shape)
+            placed = lax.scatter_max_p.bind(np.zeros(shape, np.int64), indices, labels, **where)
+            placed = np.asarray(placed).ravel()
+            targets = np.flatnonzero(placed)
+            if len(targets) == 0:
+                break  # what is left lies outside and is dropped
+            sources = placed[targets] - 1
+            total[targets] = interpreter.collect(build, [total[targets], flat[sources]]).ids
+            waiting[sources] = 0
+        return Nodes(total.reshape(shape))
+
+    return scatter
 
 
 @functools.cache
-def _plain_update(kind: str) -> dict:
-    function = {"max": lambda a, b: jnp.maximum(a, b)}[kind]
-    closed = jax.make_jaxpr(function)(jnp.zeros((), jnp.int64), jnp.zeros((), jnp.int64))
+def _largest_label() -> dict:
+    closed = jax.make_jaxpr(jnp.maximum)(jnp.zeros((), jnp.int64), jnp.zeros((), jnp.int64))
     return {
         "update_jaxpr": closed.jaxpr,
         "update_consts": (),
@@ -277,8 +270,41 @@ def _plain_update(kind: str) -> dict:
     }
 
 
+def _place(better: str) -> Callable:
+    """The place of the largest (or smallest) entry along an axis, the first of equal ones; NaN is better than all."""
+
+    def place(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
+        (x,) = arguments
+        (axis,) = parameters["axes"]
+        parameters.get("index_dtype")
+        program = interpreter.program
+
+        def wins(a: int, b: int) -> int:
+            unknown = program.apply("and", program.apply("ne", a, a), program.apply("eq", b, b))
+            return program.apply("or", program.apply(better, a, b), unknown)
+
+        rows = np.moveaxis(as_numbers(interpreter, x, equation).ids, axis, 0)
+        best, at = Nodes(rows[0]), Nodes(program.constants(np.zeros(rows.shape[1:])))
+        for k, row in enumerate(rows[1:], 1):
+            here = interpreter.collect(wins, [row, best.ids])
+            at = interpreter.collect(program.select, [here.ids, program.constants(np.full(at.shape, float(k))), at.ids])
+            best = interpreter.collect(program.select, [here.ids, row, best.ids])
+        return at
+
+    return place
+
+
+def as_numbers(interpreter: Interpreter, x: Nodes, equation) -> Nodes:
+    """Truth values as the numbers 0 and 1."""
+    if equation.invars[0].aval.dtype != np.bool_:
+        return x
+    program = interpreter.program
+    return interpreter.collect(lambda a: program.select(a, program.one, program.zero), [x.ids])
+
+
 SPECIAL: dict[str, Callable] = {
     "integer_pow": _integer_pow,
+    "round": _round,
     "convert_element_type": _convert,
     "select_n": _select_n,
     "reduce_sum": _reduce("add"),
@@ -292,132 +318,17 @@ SPECIAL: dict[str, Callable] = {
     "cummax": _cumulate("max"),
     "cummin": _cumulate("min"),
     "dot_general": _dot_general,
-    "scatter-add": _scatter_add,
-    "scatter_add": _scatter_add,
-}
-
-
-# -- structure ------------------------------------------------------------------------------------------------
-
-
-def _broadcast_in_dim(parameters, x, *dynamic):
-    shape = [1] * len(parameters["shape"])
-    for axis, target in enumerate(parameters["broadcast_dimensions"]):
-        shape[target] = x.shape[axis]
-    return np.broadcast_to(x.reshape(shape), parameters["shape"])
-
-
-def _pad(parameters, x, fill):
-    config = parameters["padding_config"]
-    if any(low < 0 or high < 0 for low, high, _ in config):
-        starts = [max(0, -int(low)) for low, _, _ in config]
-        stops = [x.shape[k] - max(0, -int(high)) for k, (_, high, _) in enumerate(config)]
-        if any(interior for _, _, interior in config):
-            raise UnsupportedByEngine("negative and interior padding together")
-        x = x[tuple(slice(a, b) for a, b in zip(starts, stops, strict=True))]
-        config = [(max(0, low), max(0, high), 0) for low, high, _ in config]
-    shape = [
-        int(low + high + n + max(0, n - 1) * interior) for n, (low, high, interior) in zip(x.shape, config, strict=True)
-    ]
-    out = np.full(shape, fill)
-    where = tuple(
-        slice(int(low), int(low + n + max(0, n - 1) * interior), int(interior + 1))
-        for n, (low, _, interior) in zip(x.shape, config, strict=True)
-    )
-    out[where] = x
-    return out
-
-
-def _slice(parameters, x):
-    strides = parameters["strides"] or (1,) * x.ndim
-    return x[tuple(map(slice, parameters["start_indices"], parameters["limit_indices"], strides))]
-
-
-STRUCTURAL: dict[str, Callable] = {
-    "reshape": lambda parameters, x, *dynamic: x.reshape(parameters["new_sizes"]),
-    "transpose": lambda parameters, x: np.transpose(x, parameters["permutation"]),
-    "squeeze": lambda parameters, x: np.squeeze(x, tuple(parameters["dimensions"])),
-    "expand_dims": lambda parameters, x: np.expand_dims(x, tuple(parameters["dimensions"])),
-    "rev": lambda parameters, x: np.flip(x, parameters["dimensions"]),
-    "concatenate": lambda parameters, *xs: np.concatenate(xs, axis=parameters["dimension"]),
-    "stack": lambda parameters, *xs: np.stack(xs, axis=parameters["axis"]),
-    "tile": lambda parameters, x: np.tile(x, parameters["reps"]),
-    "broadcast_in_dim": _broadcast_in_dim,
-    "pad": _pad,
-    "slice": _slice,
-}
-
-#: indexing primitives and which of their arguments are moved (the others are indices)
-MOVES: dict[str, tuple[int, ...]] = {
-    "gather": (0,),
-    "dynamic_slice": (0,),
-    "dynamic_update_slice": (0, 1),
-    "scatter": (0, 2),
-}
-
-
-def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`dot_general` of numbers: batch dimensions first, then what is left of the first, then of the second."""
-    (in_a, in_b), (batch_a, batch_b) = parameters["dimension_numbers"]
-    fresh = itertools.count()
-    labels = {("a", k): next(fresh) for k in range(a.ndim)}
-    partner = dict(zip([*in_b, *batch_b], [*in_a, *batch_a], strict=True))
-    labels |= {("b", k): labels["a", partner[k]] if k in partner else next(fresh) for k in range(b.ndim)}
-    left = [("a", k) for k in range(a.ndim) if k not in (*in_a, *batch_a)]
-    left += [("b", k) for k in range(b.ndim) if k not in partner]
-    shown = [labels[axis] for axis in [*(("a", k) for k in batch_a), *left]]
-    return np.einsum(
-        a, [labels["a", k] for k in range(a.ndim)], b, [labels["b", k] for k in range(b.ndim)], shown
-    )  # fmt: skip
-
-
-def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """As XLA has it: towards zero for integers, inf or NaN instead of a warning for the others."""
-    with np.errstate(all="ignore"):
-        if np.issubdtype(a.dtype, np.integer):
-            return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
-        return np.divide(a, b)
-
-
-def _least(a: np.ndarray):
-    return -np.inf if np.issubdtype(a.dtype, np.floating) else np.iinfo(a.dtype).min
-
-
-def _largest(a: np.ndarray):
-    return np.inf if np.issubdtype(a.dtype, np.floating) else np.iinfo(a.dtype).max
-
-
-#: known numbers without a detour through XLA, whose first call costs milliseconds
-QUICK: dict[str, Callable] = {
-    **{name: move for name, move in STRUCTURAL.items()},
-    "add": lambda _, a, b: np.add(a, b),
-    "sub": lambda _, a, b: np.subtract(a, b),
-    "mul": lambda _, a, b: np.multiply(a, b),
-    "div": lambda _, a, b: _quotient(a, b),
-    "neg": lambda _, a: -a,
-    "abs": lambda _, a: np.abs(a),
-    "sign": lambda _, a: np.sign(a),
-    "square": lambda _, a: np.multiply(a, a),
-    "max": lambda _, a, b: np.maximum(a, b),
-    "min": lambda _, a, b: np.minimum(a, b),
-    "lt": lambda _, a, b: np.less(a, b),
-    "ge": lambda _, a, b: np.greater_equal(a, b),
-    "gt": lambda _, a, b: np.greater(a, b),
-    "le": lambda _, a, b: np.less_equal(a, b),
-    "eq": lambda _, a, b: np.equal(a, b),
-    "ne": lambda _, a, b: np.not_equal(a, b),
-    "convert_element_type": lambda parameters, a: np.asarray(a).astype(parameters["new_dtype"]),
-    "iota": lambda parameters: np.broadcast_to(
-        np.arange(parameters["shape"][parameters["dimension"]], dtype=parameters["dtype"]).reshape(
-            [-1 if k == parameters["dimension"] else 1 for k in range(len(parameters["shape"]))]
-        ),
-        parameters["shape"],
-    ),
-    "select_n": lambda _, which, *cases: np.choose(np.asarray(which).astype(np.int64), cases),
-    "reduce_sum": lambda parameters, a: np.sum(a, axis=tuple(parameters["axes"])),
-    "reduce_max": lambda parameters, a: np.max(a, axis=tuple(parameters["axes"]), initial=_least(a)),
-    "reduce_min": lambda parameters, a: np.min(a, axis=tuple(parameters["axes"]), initial=_largest(a)),
-    "add_any": lambda _, a, b: np.add(a, b),
-    "integer_pow": lambda parameters, a: np.asarray(a) ** parameters["y"],
-    "dot_general": _known_dot,
+    "cumlogsumexp": _cumulate(_log_add_exp),
+    "scatter-add": _scatter("add"),
+    "scatter_add": _scatter("add"),
+    "scatter-sub": _scatter("sub"),
+    "scatter_sub": _scatter("sub"),
+    "scatter-mul": _scatter("mul"),
+    "scatter_mul": _scatter("mul"),
+    "scatter-min": _scatter("min"),
+    "scatter_min": _scatter("min"),
+    "scatter-max": _scatter("max"),
+    "scatter_max": _scatter("max"),
+    "argmax": _place("gt"),
+    "argmin": _place("lt"),
 }

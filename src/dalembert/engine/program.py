@@ -25,6 +25,7 @@ NUMPY: dict[str, Callable] = {
     "mul": np.multiply,
     "div": np.divide,
     "neg": np.negative,
+    "rem": np.fmod,  # exact, with the sign of the first
     "pow": np.power,
     "max": np.maximum,
     "min": np.minimum,
@@ -67,6 +68,8 @@ NUMPY: dict[str, Callable] = {
     "select": np.where,  # select(condition, if_true, if_false)
 }
 BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "finite"})
+#: powers up to this are products, which lose half a digit of the last place a factor; the others lose nothing
+MOST_FACTORS = 16
 COMMUTATIVE = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
 
 
@@ -316,7 +319,7 @@ class Program:
     def _pow(self, a: int, b: int) -> int:
         exponent = self.number(b)
         if exponent is not None:
-            if exponent == int(exponent) and abs(exponent) <= 64:
+            if float(exponent).is_integer() and abs(exponent) <= MOST_FACTORS:
                 return self.power(a, int(exponent))
             if exponent == 0.5:
                 return self._plain("sqrt", a)

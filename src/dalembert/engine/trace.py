@@ -17,14 +17,16 @@ import numpy as np
 from jax.extend import core as jex
 
 from ..errors import UnsupportedByEngine
+from . import integers
 from .array_program import ArrayProgram
-from .gather import gather
-from .primitives import ELEMENTWISE, MOVES, QUICK, SPECIAL, STRUCTURAL, AnyProgram, Nodes, Value, ids_of
+from .gather import gather, missing_entry
+from .known_numbers import QUICK, as_known, evaluate_known
+from .parameters import Parameters
+from .primitives import ELEMENTWISE, SPECIAL, AnyProgram, Nodes, Value, ids_of
 from .program import Program
+from .structure import MOVES, STRUCTURAL
 
 UNROLL_LIMIT = 20_000
-#: operations that mean something else for integers than for floats and truth values
-WHOLE_DIFFERS = frozenset({"div", "and", "or", "xor", "not"})
 
 
 def trace(program: AnyProgram, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
@@ -83,7 +85,7 @@ class Interpreter:
         environment: dict = {}
 
         def read(atom) -> Value:
-            return np.asarray(atom.val) if isinstance(atom, jex.Literal) else environment[atom]
+            return as_known(atom.val) if isinstance(atom, jex.Literal) else environment[atom]
 
         environment.update(zip(jaxpr.constvars, [_known(c) for c in consts], strict=True))
         environment.update(zip(jaxpr.invars, inputs, strict=True))
@@ -104,23 +106,34 @@ class Interpreter:
         return calls[key][1]
 
     def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
-        name, parameters = equation.primitive.name, equation.params
+        name, parameters = equation.primitive.name, Parameters(equation.params)
         if name in CALLS:
-            return CALLS[name](self, parameters, arguments)
-        if not any(isinstance(a, Nodes) for a in arguments):
-            return _evaluate_known(equation, arguments)
-        if name in WHOLE_DIFFERS and np.issubdtype(equation.invars[0].aval.dtype, np.integer):
-            raise UnsupportedByEngine(f"the operation {name!r} on traced integers")
-        if name in ELEMENTWISE:
-            return [self.elementwise(ELEMENTWISE[name], arguments)]
-        if name in SPECIAL:
-            result = SPECIAL[name](self, parameters, arguments, equation)
-            return [result]
+            results = CALLS[name](self, parameters, arguments)
+        elif not any(isinstance(a, Nodes) for a in arguments):
+            return evaluate_known(equation, arguments)
+        else:
+            results = [self._translated(name, equation, parameters, arguments)]
+        parameters.refuse_unread(name)
+        return results
+
+    def _translated(self, name: str, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
+        kind = equation.outvars[0].aval.dtype
+        if np.issubdtype(kind, np.inexact) and kind != np.float64:
+            raise UnsupportedByEngine(f"the operation {name!r} with a result of type {kind}")
         if name in STRUCTURAL:
-            return [self.structural(STRUCTURAL[name], parameters, arguments)]
+            return self.structural(STRUCTURAL[name], parameters, arguments)
         if name in MOVES:
-            return [self.moved_by_jax(equation, arguments)]
-        raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
+            return self.moved_by_jax(equation, parameters, arguments)
+        if name not in ELEMENTWISE and name not in SPECIAL:
+            raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
+        otherwise = integers.translation(name, [atom.aval.dtype for atom in equation.invars])
+        if otherwise is not None or name in ELEMENTWISE:
+            found = self.elementwise(otherwise or ELEMENTWISE[name], arguments)
+        else:
+            found = SPECIAL[name](self, parameters, arguments, equation)
+        if integers.wraps(name, kind):
+            return self.elementwise(functools.partial(integers.wrapped, kind=kind), [found])
+        return found
 
     def elementwise(self, op: str | Callable, arguments: list[Value]) -> Nodes:
         arrays = np.broadcast_arrays(*[ids_of(self.program, a) for a in arguments])
@@ -138,19 +151,19 @@ class Interpreter:
     def structural(self, move: Callable, parameters: dict, arguments: list[Value]) -> Nodes:
         return Nodes(np.asarray(move(parameters, *[ids_of(self.program, a) for a in arguments])))
 
-    def moved_by_jax(self, equation, arguments: list[Value]) -> Nodes:
+    def moved_by_jax(self, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
         """Indexing primitives: JAX itself moves the operation numbers; the indices must be known numbers."""
-        operands = MOVES[equation.primitive.name]
+        name = equation.primitive.name
+        operands = MOVES[name]
         if any(isinstance(a, Nodes) for k, a in enumerate(arguments) if k not in operands):
-            raise UnsupportedByEngine(f"{equation.primitive.name} with an index that depends on the state")
+            raise UnsupportedByEngine(f"{name} with an index that depends on the state")
         moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
-        parameters = dict(equation.params)
-        if equation.primitive.name == "gather":
-            fill = parameters["fill_value"]
-            missing = self.program.constants(np.array(np.nan if fill is None else fill))
-            return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, int(missing)).astype(np.int64))
-        result = np.asarray(equation.primitive.bind(*moved, **parameters))
-        return Nodes(result.astype(np.int64))
+        if name == "gather":
+            fill = missing_entry(parameters["fill_value"], equation.invars[0].aval.dtype)
+            missing = int(self.program.constants(np.array(fill)))
+            return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, missing).astype(np.int64))
+        given = {key: parameters[key] for key in parameters}
+        return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
 
     def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Nodes:
         """x with matrix(*known, x) = right, eliminated on operations; the function of that jaxpr is linear in x."""
@@ -165,24 +178,14 @@ class Interpreter:
 
 
 def _known(value) -> Value:
-    return value if isinstance(value, Nodes) else np.asarray(value)
+    return value if isinstance(value, Nodes) else as_known(value)
 
 
 def _identity(value: Value) -> tuple:
     numbers = value.ids if isinstance(value, Nodes) else value
+    if not isinstance(numbers, np.ndarray):
+        numbers = np.asarray(jax.random.key_data(numbers))
     return isinstance(value, Nodes), numbers.dtype.char, numbers.shape, numbers.tobytes()
-
-
-def _evaluate_known(equation, arguments: list) -> list:
-    if equation.primitive.name == "gather" and equation.params["fill_value"] is None:
-        fill = np.nan if np.issubdtype(arguments[0].dtype, np.floating) else np.iinfo(np.int64).min
-        if np.issubdtype(arguments[0].dtype, np.number):
-            return [gather(arguments[0], np.asarray(arguments[1]), equation.params, fill).astype(arguments[0].dtype)]
-    quick = QUICK.get(equation.primitive.name)
-    if quick is not None:
-        return [np.asarray(quick(equation.params, *arguments))]
-    results = equation.primitive.bind(*arguments, **equation.params)
-    return [np.asarray(r) for r in (results if equation.primitive.multiple_results else [results])]
 
 
 # -- calls and control flow -----------------------------------------------------------------------------------
@@ -213,14 +216,16 @@ def _cond(interpreter: Interpreter, parameters, arguments) -> list:
     if not isinstance(index, Nodes):
         chosen = branches[int(np.clip(index, 0, len(branches) - 1))]
         return interpreter.run(chosen.jaxpr, chosen.consts, operands)
-    if len(branches) != 2:
-        raise UnsupportedByEngine("a switch between more than two branches by a traced index")
-    if_false, if_true = (interpreter.run(b.jaxpr, b.consts, operands) for b in branches)
     program = interpreter.program
-    index = interpreter.collect(program.truth, [index.ids])
-    return [
-        interpreter.elementwise(program.__class__.select, [index, x, y]) for x, y in zip(if_true, if_false, strict=True)
-    ]
+    chosen, *others = [interpreter.run(branch.jaxpr, branch.consts, operands) for branch in branches]
+    for k, other in enumerate(others):
+        if len(others) == 1:  # the truth value that the index was made of
+            later = interpreter.collect(program.truth, [index.ids])
+        else:
+            later = interpreter.elementwise("gt", [index, np.array(float(k))])
+        pairs = zip(other, chosen, strict=True)
+        chosen = [interpreter.elementwise(program.__class__.select, [later, *pair]) for pair in pairs]
+    return chosen
 
 
 def _scan(interpreter: Interpreter, parameters, arguments) -> list:
@@ -244,10 +249,13 @@ def _scan(interpreter: Interpreter, parameters, arguments) -> list:
         collected.reverse()
     if not collected:
         return [*carry, *(np.zeros((0, *aval.shape), aval.dtype) for aval in closed.out_avals[n_carry:])]
-    stacks = [
-        Nodes(np.stack([ids_of(interpreter.program, v) for v in column])) for column in zip(*collected, strict=True)
-    ]
-    return [*carry, *stacks]
+    return [*carry, *(_stacked(interpreter, column) for column in zip(*collected, strict=True))]
+
+
+def _stacked(interpreter: Interpreter, values: Sequence[Value]) -> Value:
+    if any(isinstance(value, Nodes) for value in values):
+        return Nodes(np.stack([ids_of(interpreter.program, value) for value in values]))
+    return np.stack([np.asarray(value) for value in values])
 
 
 def _while(interpreter: Interpreter, parameters, arguments) -> list:
@@ -322,6 +330,7 @@ class _OnOperations:
 
 
 def _late_function(interpreter: Interpreter, parameters, arguments) -> list:
+    parameters.get("shapes")  # the results have them
     return parameters["write"](_OnOperations(interpreter), *arguments)
 
 

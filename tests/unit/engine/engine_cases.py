@@ -69,6 +69,12 @@ CASES: dict[str, Case] = {
     "real powers": Case(lambda x: x**2.7 + x**-0.3 + x[0] ** x[1] + 2.0**x),
     "square": Case(lambda x: jnp.square(x) * lax.square(x[::-1])),
     "remainder": Case(lambda x: jnp.fmod(7.0 * x, 2.0) + lax.rem(-7.3 * x, 1.0 + x[0])),
+    "remainder of a multiple": Case(lambda x: x * lax.rem(jnp.ones(3) + 0.0 * x, jnp.asarray(0.1))),
+    "rounding": Case(
+        lambda x: lax.round(9.0 * x, lax.RoundingMethod.AWAY_FROM_ZERO) * x + jnp.round(9.0 * x) + jnp.round(x, 1),
+        low=-1.0,
+    ),
+    "floor division": Case(lambda x: (7.0 * x) // x[0] + (7.0 * x) % -x[1]),
     "floor and ceil": Case(lambda x: jnp.floor(3.0 * x) * x + jnp.ceil(-3.0 * x)),
     # elementary functions
     "trigonometric": Case(lambda x: jnp.sin(x) * jnp.cos(2.0 * x) + jnp.tan(x)),
@@ -119,6 +125,18 @@ CASES: dict[str, Case] = {
         lambda x: lax.cond(x[0] > 0.3, lambda y: lax.cond(y[1] > 0.5, jnp.cos, jnp.exp, y), lambda y: -y, x)
     ),
     "switch by a known index": Case(lambda x: lax.switch(jnp.asarray(1), [jnp.sin, jnp.cos, jnp.tan], x)),
+    "switch by an index of the state": Case(
+        lambda x: lax.switch((3.0 * x[0]).astype(jnp.int64), [jnp.sin, jnp.cos, jnp.tan], x)
+    ),
+    "whole numbers": Case(
+        lambda x: (
+            ((300.0 * x).astype(jnp.uint8) + jnp.uint8(200)).astype(jnp.float64) * x
+            + ((1e10 * x).astype(jnp.int32) // jnp.int32(7)).astype(jnp.float64)
+        )
+    ),
+    "the place of the largest": Case(
+        lambda x: jnp.argmax(x).astype(jnp.float64) * x + jnp.argmin(x > 0.5).astype(jnp.float64)
+    ),
     # loops
     "fori_loop": Case(_horner),
     "scan": Case(_swing),
@@ -153,6 +171,9 @@ CASES: dict[str, Case] = {
     "largest of nothing": Case(lambda x: jnp.max(lax.stop_gradient(x[:0]), initial=0.0) + x),
     "norm": Case(lambda x: jnp.linalg.norm(x) * x),
     "norms of rows": Case(lambda x: jnp.linalg.norm(jnp.outer(x, x + 1.0), axis=1)),
+    "products over an axis": Case(
+        lambda x: jnp.prod(x.reshape(2, 3), axis=1) + jnp.prod(x.reshape(3, 2), axis=0), size=6
+    ),
     # products
     "dot": Case(lambda x: x @ x + VECTOR @ x),
     "matmul": Case(lambda x: MATRIX @ x + jnp.outer(x, x) @ (MATRIX @ x)),
@@ -161,6 +182,9 @@ CASES: dict[str, Case] = {
     "cross and outer": Case(lambda x: jnp.cross(x[:3], x[3:]) @ jnp.outer(x[:3], x[3:]), size=6),
     "trace": Case(lambda x: jnp.trace(jnp.outer(x, x)) * jnp.diag(jnp.outer(x, x))),
     # shapes
+    "the order of the entries": Case(
+        lambda x: x.reshape(2, 3).ravel(order="F") * x + x.reshape((3, 2), order="F").ravel(), size=6
+    ),
     "reshape and transpose": Case(lambda x: x.reshape(2, 3).T.reshape(2, 3) @ VECTOR, size=6),
     "concatenate and stack": Case(lambda x: jnp.stack([x, x**2]).sum(0) + jnp.concatenate([x[1:], x[:1]])),
     "pad": Case(lambda x: jnp.pad(x**2, (1, 2)) + lax.pad(x, jnp.asarray(0.5), [(1, 0, 1)])),
