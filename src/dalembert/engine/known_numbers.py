@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .gather import gather, missing_entry
@@ -32,7 +33,9 @@ def evaluate_known(equation, arguments: list) -> list:
 
 def as_known(value):
     """An array of numpy; keys of random numbers stay what they are."""
-    return value if jax.dtypes.issubdtype(getattr(value, "dtype", None), jax.dtypes.extended) else np.asarray(value)
+    if isinstance(value, np.ndarray):
+        return value
+    return value if jnp.issubdtype(getattr(value, "dtype", None), jax.dtypes.extended) else np.asarray(value)
 
 
 def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -107,6 +107,7 @@ class Interpreter:
 
     def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
         name, parameters = equation.primitive.name, Parameters(equation.params)
+        results: list[Value]
         if name in CALLS:
             results = CALLS[name](self, parameters, arguments)
         elif not any(isinstance(a, Nodes) for a in arguments):
