@@ -35,7 +35,8 @@ def as_known(value):
     """An array of numpy; keys of random numbers stay what they are."""
     if isinstance(value, np.ndarray):
         return value
-    return value if jnp.issubdtype(getattr(value, "dtype", None), jax.dtypes.extended) else np.asarray(value)
+    kind = getattr(value, "dtype", np.dtype(np.float64))
+    return value if jnp.issubdtype(kind, jax.dtypes.extended) else np.asarray(value)
 
 
 def _known_dot(parameters: dict, a: np.ndarray, b: np.ndarray) -> np.ndarray:
