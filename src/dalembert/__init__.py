@@ -34,6 +34,7 @@ from .errors import (  # noqa: E402
     MethodDoesNotFit,
     ModelError,
     RedundantConstraints,
+    RetracedWarning,
     StepFailure,
 )
 from .formulation import (  # noqa: E402
@@ -139,6 +140,7 @@ __all__ = [
     "Rattle",
     "Recommendation",
     "RedundantConstraints",
+    "RetracedWarning",
     "SchatzmanPaoli",
     "Shake",
     "Spark",

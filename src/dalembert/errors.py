@@ -45,5 +45,9 @@ class InconsistentMethodWarning(UserWarning):
     """The method does not converge to the motion of the system."""
 
 
+class RetracedWarning(UserWarning):
+    """The functions of a system read something that cannot be followed: nothing compiled is used again."""
+
+
 class ContactWarning(UserWarning):
     """A contact is closed and approaching at the start: an impact at once."""

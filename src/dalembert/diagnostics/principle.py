@@ -33,7 +33,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..arguments import floats, number
 from ..errors import InputError, MethodDoesNotFit, StepFailure
-from ..formulation import mechanics_of
+from ..formulation import Mechanics, mechanics_of
 from ..method import Spark, Step
 from ..problem import State, System, prepared
 from ..stepping import check_fit, layout_of
@@ -96,10 +96,11 @@ def discrete_principle(
     end = q0 + h * v0 if q1 is None else vectors["q1"]
     times = jnp.asarray(t0, jnp.float64), jnp.asarray(h, jnp.float64)
     known = np.bool_(q1 is not None)
-    x = np.asarray(_guess(ready, method, *times, q0, v0))
+    m = mechanics_of(ready)
+    x = np.asarray(_guess(m, method, *times, q0, v0))
     before = size = np.inf
     for _ in range(MAX_ITERATIONS):
-        residual, jacobian = _linearised(ready, method, known, jnp.asarray(x), *times, q0, v0, end)
+        residual, jacobian = _linearised(m, method, known, jnp.asarray(x), *times, q0, v0, end)
         update = np.linalg.solve(np.asarray(jacobian), np.asarray(residual))
         x, size = x - update, float(np.max(np.abs(update)))
         if not np.isfinite(size) or size <= 1e-15 or (size < 1e-10 and size >= 0.5 * before):
@@ -107,14 +108,13 @@ def discrete_principle(
         before = size
     if not size <= 1e-8 * max(1.0, float(np.max(np.abs(x)))):
         raise StepFailure(f"the step from t = {t0:g} with h = {h:g} was not found (Newton did not converge).")
-    found = _principle(ready, method, jnp.asarray(x), *times, q0)._asdict()
+    found = _principle(m, method, jnp.asarray(x), *times, q0)._asdict()
     if not all(np.all(np.isfinite(part)) for part in found.values()):
         raise StepFailure(f"the step from t = {t0:g} with h = {h:g} has no finite discrete Lagrangian.")
     return DiscretePrinciple(**{name: np.asarray(part) for name, part in found.items()})
 
 
-def _step(system, t0, h, q0, p0, v0) -> Step:
-    mechanics = mechanics_of(system)
+def _step(mechanics: Mechanics, t0, h, q0, p0, v0) -> Step:
     psi = jnp.zeros_like(mechanics.velocity_constraint(t0, q0, v0))
     start = jax.tree.map(lambda _: jnp.zeros(0), State(*[0.0] * len(State._fields)))
     return Step(mechanics, t0, h, start._replace(q=q0, p=p0, v=v0, psi=psi))
@@ -128,21 +128,21 @@ class _Unknowns(NamedTuple):
 
 
 @eqx.filter_jit
-def _guess(system, method, t0, h, q0, v0):
-    p0 = jax.grad(system.lagrangian, argnums=2)(t0, q0, v0)
-    step = _step(system, t0, h, q0, p0, v0)
+def _guess(mechanics, method, t0, h, q0, v0):
+    p0 = jax.grad(mechanics.system.lagrangian, argnums=2)(t0, q0, v0)
+    step = _step(mechanics, t0, h, q0, p0, v0)
     return ravel_pytree(_Unknowns(p0, v0, step.start.psi, method.guess(step)))[0]
 
 
-def _unravelled(system, method, x, t0, h, q0) -> _Unknowns:
-    step = _step(system, t0, h, q0, q0, q0)
+def _unravelled(mechanics, method, x, t0, h, q0) -> _Unknowns:
+    step = _step(mechanics, t0, h, q0, q0, q0)
     return ravel_pytree(_Unknowns(q0, q0, step.start.psi, method.guess(step)))[1](x)
 
 
-def _equations(system, method, known, x, t0, h, q0, v0, q1):
+def _equations(mechanics, method, known, x, t0, h, q0, v0, q1):
     """The equations of the step with p0, v0, c among the unknowns; closed by q1, or by v0 where q1 is not `known`."""
-    u = _unravelled(system, method, x, t0, h, q0)
-    step = _step(system, t0, h, q0, u.p0, u.v0)
+    u = _unravelled(mechanics, method, x, t0, h, q0)
+    step = _step(mechanics, t0, h, q0, u.p0, u.v0)
     reached = q0 + h * (method.tableau.b.array @ u.inner.V)
     closing = jnp.where(known, reached - q1, u.v0 - v0)
     legendre = step.mechanics.legendre(t0, q0, u.v0, u.p0)
@@ -154,30 +154,30 @@ def _equations(system, method, known, x, t0, h, q0, v0, q1):
 
 
 @eqx.filter_jit
-def _linearised(system, method, known, x, *rest):
+def _linearised(mechanics, method, known, x, *rest):
     def equations(x):
-        return _equations(system, method, known, x, *rest)
+        return _equations(mechanics, method, known, x, *rest)
 
     return equations(x), jax.jacfwd(equations)(x)
 
 
 @eqx.filter_jit
-def _principle(system, method, x, t0, h, q0) -> DiscretePrinciple:
-    tab, lagrangian = method.tableau, system.lagrangian
+def _principle(mechanics, method, x, t0, h, q0) -> DiscretePrinciple:
+    tab, lagrangian = method.tableau, mechanics.system.lagrangian
     b, A_hat, A_tilde = tab.b.array, tab.A_hat.array, tab.A_tilde.array
-    u = _unravelled(system, method, x, t0, h, q0)
+    u = _unravelled(mechanics, method, x, t0, h, q0)
     V, Psi = u.inner.V, u.inner.Psi
     q1, T = q0 + h * (b @ V), t0 + h * tab.c.array
 
     def equations(x, q0, q1):
-        return _equations(system, method, True, x, t0, h, q0, u.v0, q1)
+        return _equations(mechanics, method, True, x, t0, h, q0, u.v0, q1)
 
     by_x, by_start, by_end = jax.jacfwd(equations, argnums=(0, 1, 2))(x, q0, q1)
     slopes = -jnp.linalg.solve(by_x, jnp.concatenate([by_start, by_end], axis=1))
     n = q0.shape[0]
 
     def stage_velocities(x):
-        return _unravelled(system, method, x, t0, h, q0).inner.V
+        return _unravelled(mechanics, method, x, t0, h, q0).inner.V
 
     V_slopes = jax.jacfwd(stage_velocities)(x) @ slopes  # (s, n, 2n)
     V_start, V_end = V_slopes[..., :n], V_slopes[..., n:]
@@ -186,7 +186,7 @@ def _principle(system, method, x, t0, h, q0) -> DiscretePrinciple:
         return h * jnp.sum(b * jax.vmap(lagrangian)(T, q0 + h * (tab.A.array @ V), V))
 
     by_q, by_V = jax.grad(action, argnums=(0, 1))(q0, V)
-    mechanics, Q = mechanics_of(system), q0 + h * (tab.A.array @ V)
+    Q = q0 + h * (tab.A.array @ V)
     reaction = jax.vmap(mechanics.velocity_constraint_force)(T, Q, V, Psi)
     force = jax.vmap(mechanics.external_force)(T, Q, V)
     early = A_tilde @ reaction - A_hat @ force

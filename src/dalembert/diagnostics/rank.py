@@ -54,8 +54,9 @@ def constraint_rank(run: Trajectory) -> ConstraintRank:
         raise InputError("constraint_rank needs the system, which a loaded file does not hold; repeat the run.")
     if not run.system.provides("holonomic"):
         raise InputError(f"constraint_rank: {type(run.system).__name__} has no holonomic constraints.")
+    system = run._require_system("the gradients of its constraints")
     t, q = np.asarray(run.t), np.asarray(run.q, dtype=np.float64)
-    flat = observe(run.system, "gradients", t, q, np.asarray(run.v), np.asarray(run.p))
+    flat = observe(system, "gradients", t, q, np.asarray(run.v), np.asarray(run.p))
     gradients = flat.reshape(len(t), -1, q.shape[1])
     rows = run._info["rows"]
     gradients = gradients if rows is None else gradients[:, list(rows)]

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
-from ..formulation import mechanics_of
-from ..problem import AbstractSystem, OverdeterminedDAE
+from ..formulation import Mechanics, mechanics_of
+from ..problem import OverdeterminedDAE
 from ..trajectory import Trajectory, check_single
 
 #: h omega beyond which explicit methods are unstable
@@ -62,7 +62,7 @@ def step_resolution(run: Trajectory) -> StepResolution:
     chosen = np.unique(np.linspace(0, len(run.t) - 1, STATES).astype(int))
     rows = run._info["rows"]
     states = tuple(jnp.asarray(np.asarray(part, dtype=np.float64)[chosen]) for part in (run.t, run.q, run.v, run.p))
-    stiffness, normals = _linearised(run.system, rows, *states)
+    stiffness, normals = _linearised(mechanics_of(run._require_system("its linearised equations"), rows), *states)
     omegas = [_fastest(A, N) for A, N in zip(np.asarray(stiffness), np.asarray(normals), strict=True)]
     worst = int(np.argmax(omegas))
     h = float(np.max(run._info["h"]))
@@ -70,9 +70,8 @@ def step_resolution(run: Trajectory) -> StepResolution:
 
 
 @eqx.filter_jit
-def _linearised(system: AbstractSystem, rows, t, q, v, p):
+def _linearised(mechanics: Mechanics, t, q, v, p):
     """dv'/dq and the gradients of all constraints on the velocity, one of each a state."""
-    mechanics = mechanics_of(system, rows)
 
     def at(t, q, v, p):
         stiffness = jax.jacfwd(lambda q: mechanics.acceleration(t, q, v, p).v_rate)(q)

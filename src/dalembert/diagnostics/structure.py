@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import instance, interval, number, positive
 from ..errors import InputError, StepFailure
-from ..formulation import mechanics_of
+from ..formulation import Mechanics, mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
 from ..stepping import consistent, integrate
@@ -35,7 +35,9 @@ def symplectic_defect(
     n = start.q.shape[0]
     system = prepared(system)
     try:
-        derivative, status = _derivative_of_step(system, method, jnp.concatenate([start.q, start.p]), t0, h)
+        derivative, status = _derivative_of_step(
+            mechanics_of(system), method, jnp.concatenate([start.q, start.p]), t0, h
+        )
     except eqx.EquinoxRuntimeError as error:  # numbers that leave their range on the way
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} cannot be computed; use a smaller h.") from error
     if int(status) != 0 or not np.all(np.isfinite(derivative)):
@@ -47,9 +49,9 @@ def symplectic_defect(
 
 
 @eqx.filter_jit
-def _derivative_of_step(system: AbstractSystem, method: Method, z, t0: float, h: float):
+def _derivative_of_step(mechanics: Mechanics, method: Method, z, t0: float, h: float):
     """d(q1, p1) / d(q0, p0) and the status of the step; compiled once for all states and parameters."""
-    n = z.shape[0] // 2
+    n, system = z.shape[0] // 2, mechanics.system
 
     def one_step(z):
         run = simulate(system, method, z[:n], p0=z[n:], t=(t0, t0 + h), h=h, on_failure="return", compensated=False)
@@ -60,16 +62,15 @@ def _derivative_of_step(system: AbstractSystem, method: Method, z, t0: float, h:
 
 def _tangent_basis(system: AbstractSystem, t, q, v, p) -> np.ndarray:
     """Orthonormal columns spanning {(a, b): g_q a = 0, d(g_q v + g_t) = 0}; v(q, p) is that of `legendre`."""
-    normals = np.asarray(_normals(system, jnp.asarray(t, jnp.float64), *map(jnp.asarray, (q, v, p))))
+    normals = np.asarray(_normals(mechanics_of(system), jnp.asarray(t, jnp.float64), *map(jnp.asarray, (q, v, p))))
     _, singular, directions = np.linalg.svd(normals)
     rank = int(np.sum(singular > 1e-10 * max(1.0, singular[0]))) if len(singular) else 0
     return directions[rank:].T
 
 
 @eqx.filter_jit
-def _normals(system: AbstractSystem, t, q, v, p):
+def _normals(mechanics: Mechanics, t, q, v, p):
     """The gradients of all constraints by (q, p), one row each."""
-    mechanics = mechanics_of(system)
     by_q, by_v, by_p = jax.jacfwd(mechanics.legendre, argnums=(1, 2, 3))(t, q, v, p)
     v_q, v_p = -jnp.linalg.solve(by_v, by_q), -jnp.linalg.solve(by_v, by_p)
     hidden_q, hidden_v = jax.jacfwd(mechanics.hidden, argnums=(1, 2))(t, q, v)

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from ..problem import AbstractSystem, HamiltonianSystem, OverdeterminedDAE, System
+from ..problem import AbstractSystem, Dependencies, HamiltonianSystem, OverdeterminedDAE, System, reads_of_system
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
 
@@ -46,6 +46,8 @@ class Mechanics(eqx.Module):
     """The equations of one system. Methods of the library see a system only through this class."""
 
     system: eqx.AbstractVar[AbstractSystem]
+    #: By this a compiled function of a `Mechanics` is recognised: the class of the system does not tell its equations.
+    reads: eqx.AbstractVar[Dependencies]
     holonomic: eqx.AbstractVar[Holonomic]
     nonholonomic: eqx.AbstractVar[Nonholonomic]
 
@@ -147,6 +149,7 @@ class LagrangianMechanics(Mechanics):
     system: System
     holonomic: Holonomic
     nonholonomic: Nonholonomic
+    reads: Dependencies = eqx.field(static=True)
 
     def legendre(self, t, q, v, p) -> Any:
         return p - jax.grad(self.system.lagrangian, argnums=2)(t, q, v)
@@ -165,6 +168,7 @@ class HamiltonianMechanics(Mechanics):
     system: HamiltonianSystem
     holonomic: Holonomic
     nonholonomic: Nonholonomic
+    reads: Dependencies = eqx.field(static=True)
 
     def legendre(self, t, q, v, p) -> Any:
         return v - jax.grad(self.system.hamiltonian, argnums=2)(t, q, p)
@@ -182,6 +186,7 @@ class OverdeterminedMechanics(Mechanics):
     system: OverdeterminedDAE
     holonomic: Holonomic
     nonholonomic: Nonholonomic
+    reads: Dependencies = eqx.field(static=True)
 
     def legendre(self, t, q, v, p) -> Any:
         return v - self.system.velocity(q, p)
@@ -210,4 +215,5 @@ def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) ->
         kind = HamiltonianMechanics
     elif isinstance(system, OverdeterminedDAE):
         kind = OverdeterminedMechanics
-    return kind(system=system, holonomic=Holonomic(system, rows), nonholonomic=Nonholonomic(system))  # pyright: ignore[reportArgumentType]
+    parts: Any = {"holonomic": Holonomic(system, rows), "nonholonomic": Nonholonomic(system)}
+    return kind(system=system, reads=reads_of_system(system), **parts)  # pyright: ignore[reportArgumentType]

@@ -13,6 +13,7 @@ Forces are no part of it. Discrete Euler-Lagrange equations: F^+ of a step meets
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -22,9 +23,9 @@ import numpy as np
 from jax.core import Tracer
 
 from ..arguments import instance, number
-from ..errors import InputError
+from ..errors import InputError, ModelError
 from ..formulation import Mechanics, mechanics_of
-from ..problem import AbstractSystem, System, prepared
+from ..problem import AbstractSystem, System, prepared, reads_of_system
 from .galerkin import Galerkin, constraint_node_count
 from .tableau import Quadrature, basis_values, exact_nodes, quadrature
 
@@ -42,6 +43,25 @@ class Extremal(NamedTuple):
 
     nodes: Any
     lam: Any
+
+
+def _compiled(function):
+    """The function compiled once for all calls with the same shapes; refused where the equations have changed since."""
+    jitted = eqx.filter_jit(function)
+
+    @functools.wraps(function)
+    def call(self, *arguments):
+        mechanics = self.mechanics
+        if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(mechanics)):
+            now = reads_of_system(mechanics.system)
+            if not mechanics.reads.agrees(now):
+                raise ModelError(
+                    f"the equations of {type(mechanics.system).__name__} are others by now "
+                    f"({mechanics.reads.difference(now)}); make a new discrete Lagrangian."
+                )
+        return jitted(self, *arguments)
+
+    return call
 
 
 class GalerkinLagrangian(eqx.Module):
@@ -93,7 +113,7 @@ class GalerkinLagrangian(eqx.Module):
             )
         return self.value(nodes) - self.h * jnp.sum(rule.weights[:, None] * g * lam)
 
-    @eqx.filter_jit
+    @_compiled
     def derivatives(self, nodes, lam=None) -> Any:
         """D_nu L_d (or of the augmented one), shape (s + 1, n)."""
         nodes = self._nodes(nodes)
@@ -107,12 +127,12 @@ class GalerkinLagrangian(eqx.Module):
         """The discrete Legendre transform F^+: D_s L_d."""
         return self.derivatives(nodes, lam)[-1]
 
-    @eqx.filter_jit
+    @_compiled
     def extremised(self, q0, q1) -> Any:
         """L_d(q0, q1): the value at `extremal(q0, q1)`, differentiable twice by q0, q1 and parameters."""
         return self.value(self.extremal(q0, q1).nodes)
 
-    @eqx.filter_jit  # compiled once for all calls with the same shapes
+    @_compiled
     def extremal(self, q0, q1) -> Extremal:
         """Inner control points and multipliers from D_nu L_d^aug = 0, nu = 1..s-1, and g = 0 at the inner nodes."""
         q0, q1 = jnp.asarray(q0, jnp.float64), jnp.asarray(q1, jnp.float64)

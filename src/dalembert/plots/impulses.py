@@ -29,7 +29,8 @@ def pushes_of(run, geometry: Geometry) -> np.ndarray | None:
         return None
     impulses = np.asarray(run.impulse)
     impulses = impulses[..., None] if impulses.ndim == 2 else impulses
-    contact, system = mechanics_of(run.system).contact, run.system
+    system = run._require_system("the pushes of its contacts")
+    contact = mechanics_of(system).contact
 
     def push(t, q, impulse):
         force = contact.force(t, q, impulse)

@@ -1,6 +1,7 @@
 """What moves. No step size, no solver."""
 
 from .contact import check_contact_data, contact_data
+from .dependencies import Dependencies, dependencies, held, holding, known_in_this_call
 from .overdetermined import DifferentialAlgebraicInequality, OverdeterminedDAE
 from .state import State
 from .system import (
@@ -12,6 +13,7 @@ from .system import (
     is_parameter,
     parameter_record,
     prepared,
+    reads_of_system,
     split_parameters,
     system,
 )
@@ -19,6 +21,7 @@ from .system import (
 __all__ = [
     "PLAIN_ATTRIBUTES",
     "AbstractSystem",
+    "Dependencies",
     "DifferentialAlgebraicInequality",
     "HamiltonianSystem",
     "OverdeterminedDAE",
@@ -27,9 +30,14 @@ __all__ = [
     "check_contact_data",
     "check_parameters",
     "contact_data",
+    "dependencies",
+    "held",
+    "holding",
     "is_parameter",
+    "known_in_this_call",
     "parameter_record",
     "prepared",
+    "reads_of_system",
     "split_parameters",
     "system",
 ]

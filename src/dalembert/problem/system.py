@@ -20,6 +20,7 @@ from jax.core import Tracer
 
 from ..arguments import number, real, shown
 from ..errors import InputError, ModelError
+from .dependencies import Dependencies, dependencies
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
 INVARIANT_PARTS = (
@@ -250,6 +251,11 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     if changes:
         system = dataclasses.replace(system, **changes)
     return jax.tree_util.tree_map_with_path(_checked_leaf, system)
+
+
+def reads_of_system(system: AbstractSystem) -> Dependencies:
+    """What the functions of a system read: the key under which its equations are kept."""
+    return dependencies(system, is_parameter)
 
 
 def check_parameters(system: AbstractSystem) -> None:

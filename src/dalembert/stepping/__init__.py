@@ -14,6 +14,7 @@ from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
 from .store import Store, StoredStates
 from .store_files import Damaged
+from .traced import recognised
 from .variable_steps import integrate_sizes, is_sequence
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "multipliers",
     "observe",
     "observe_batch",
+    "recognised",
     "repeated_steps",
     "request_of",
     "solve_boundary_value",

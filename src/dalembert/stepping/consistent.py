@@ -28,7 +28,7 @@ from ..arguments import choice, floats, number
 from ..engine import Unkeyed, find_root, row_lengths
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
-from ..problem import AbstractSystem, OverdeterminedDAE, State, prepared
+from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
 from .contact_start import check_gaps
 from .family import Family, equation, flat_parameters, for_family, traced_equation
 from .model_check import (
@@ -40,6 +40,7 @@ from .model_check import (
     layout_of,
 )
 from .step import Layout
+from .traced import recognised
 
 #: Distance from the constraint manifold (in q, or in v), relative to its size, that is taken for consistent.
 START_TOLERANCE = 1e-9
@@ -70,6 +71,7 @@ class Start:
     rows: tuple[int, ...] | None
 
 
+@holding
 def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None) -> ConsistentStart:
     """Project q0 onto g = 0 and v0 onto g_q v + g_t = 0 in the mass metric, and say how far they moved."""
     t0 = t0 if is_traced(t0) else number("t0", t0)
@@ -111,6 +113,7 @@ def prepare_start(
     second_name, second = ("v0", _vector("v0", v0)) if v0 is not None else ("p0", _vector("p0", p0))
     if second.shape != q.shape:
         raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
+    recognised(system, q.shape[0])
     layout = layout_of(system, q.shape[0])
     if is_traced(system, q, second):
         _check_freedom(system, layout)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import warnings
+import weakref
 from collections.abc import Callable
 
 import jax
@@ -18,9 +20,10 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from ..engine import Function, RowFunction, RowSolver
+from ..errors import RetracedWarning
 from ..formulation import Acceleration, Mechanics, mechanics_of
 from ..method import Method
-from ..problem import AbstractSystem, is_parameter
+from ..problem import AbstractSystem, Dependencies, dependencies, is_parameter, reads_of_system
 
 
 def flat_parameters(system: AbstractSystem):
@@ -32,17 +35,29 @@ def flat_parameters(system: AbstractSystem):
 
 
 class Family:
-    """All systems with one structure: a dictionary key, and a way back from a parameter vector to a system."""
+    """All systems with the same equations up to the values of parameters: a dictionary key, which is what their
+    functions read, and a way back from a parameter vector to a system."""
+
+    reads: Dependencies
+
+    def __new__(cls, system: AbstractSystem) -> Family:
+        """The family itself, where it is known: what is traced later is then traced with the system that was just
+        looked at, and not with an equal one that may have changed since."""
+        reads = reads_of_system(system)
+        family = _families.get(reads) if reads.unclear is None else None
+        if family is None:
+            family = object.__new__(cls)
+            family.reads = reads
+            if reads.unclear is None:
+                _families[reads] = family
+            else:
+                _warn_unclear(type(system), reads.unclear)
+        return family
 
     def __init__(self, system: AbstractSystem) -> None:
         leaves, self._definition = jax.tree.flatten(system)
         self._fixed = [None if is_parameter(leaf) else leaf for leaf in leaves]
         self._shapes = [np.shape(leaf) if is_parameter(leaf) else None for leaf in leaves]
-        fixed = tuple(
-            (leaf.dtype.str, leaf.shape, leaf.tobytes()) if isinstance(leaf, np.ndarray) else leaf
-            for leaf in self._fixed
-        )
-        self._key = (self._definition, fixed, tuple(self._shapes))
         self.size = sum(math.prod(shape) for shape in self._shapes if shape is not None)
 
     def at(self, parameters) -> AbstractSystem:
@@ -58,29 +73,55 @@ class Family:
         return jax.tree.unflatten(self._definition, leaves)
 
     @property
-    def hashable(self) -> bool:
-        try:
-            hash(self._key)
-        except TypeError:
-            return False
-        return True
+    def known(self) -> bool:
+        """Whether the same equations can be recognised when they come again."""
+        return self.reads.unclear is None
+
+
+_families: weakref.WeakValueDictionary[Dependencies, Family] = weakref.WeakValueDictionary()
+_warned: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def _warn_unclear(kind: type, reason: str) -> None:
+    """Say once for a class why its equations cannot be recognised."""
+    if kind not in _warned:
+        _warned.add(kind)
+        warnings.warn(
+            f"{kind.__name__} reads {reason}: whether its equations are still the same cannot be told, so they are "
+            "traced anew at every call, which takes some tenths of a second. Give what it reads as a field, or compute "
+            "it outside its functions.",
+            RetracedWarning,
+            stacklevel=2,
+        )
+
+
+class _Known:
+    """An argument by what it reads, as it is handed to a function that is remembered."""
+
+    def __init__(self, value: Method) -> None:
+        self.value, self.reads = value, dependencies(value)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.reads)
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, Family) and self._key == other._key
+        return isinstance(other, _Known) and self.reads == other.reads
 
 
 def for_family(maxsize: int = 512):
-    """Remember the result of a function whose first argument is a family, if the family can be a key."""
+    """Remember the result of a function whose first argument is a family, if the family can be recognised. Methods
+    among the other arguments count like systems by what they read: they may be a user's."""
 
     def decorate(function):
-        cached = functools.lru_cache(maxsize=maxsize)(function)
+        @functools.lru_cache(maxsize=maxsize)
+        def cached(family: Family, *arguments):
+            return function(family, *(a.value if isinstance(a, _Known) else a for a in arguments))
 
         @functools.wraps(function)
         def call(family: Family, *arguments):
-            return cached(family, *arguments) if family.hashable else function(family, *arguments)
+            if not family.known:
+                return function(family, *arguments)
+            return cached(family, *(_Known(a) if isinstance(a, Method) else a for a in arguments))
 
         return call
 

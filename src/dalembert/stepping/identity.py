@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import platform
-import re
 from typing import Any
 
 import jax
@@ -18,6 +16,7 @@ from ..method import Method
 from ..problem import AbstractSystem, parameter_record
 from .family import flat_parameters
 from .store_files import packed
+from .traced import digest_of, without_places
 
 
 def identity_of(
@@ -60,24 +59,21 @@ def differences(stored: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 def fingerprint(functions: StepFunctions) -> str:
     """A digest of the equations of a step as they were traced, with all constants in them."""
-    result = hashlib.blake2b(digest_size=16)
+    traced = []
     for part in dict.fromkeys([functions, *(phase.functions for phase in functions.phases)]):
         number = jax.ShapeDtypeStruct((), jnp.float64)
         x, state, parameters = (
             jax.ShapeDtypeStruct((n,), jnp.float64) for n in (part.size, part.n_state, part.n_parameters)
         )
         for function, arguments in ((part.guess, ()), (part.residual, (x,)), (part.checked_finish, (x,))):
-            traced = jax.make_jaxpr(function)(*arguments, number, number, state, parameters)
-            result.update(_stable(str(traced.jaxpr)).encode())
-            for constant in traced.consts:
-                result.update(np.ascontiguousarray(constant).tobytes())
-    result.update(repr([phase.fraction for phase in functions.phases]).encode())
-    return result.hexdigest()
+            traced.append(jax.make_jaxpr(function)(*arguments, number, number, state, parameters))
+    fractions = [repr(phase.fraction) for phase in functions.phases]
+    return " ".join([digest_of(traced), *fractions])
 
 
 def _stable(value: Any) -> Any:
     """Text without the places in memory that Python writes into it."""
-    return re.sub(r" at 0x[0-9a-f]+", "", value) if isinstance(value, str) else value
+    return without_places(value) if isinstance(value, str) else value
 
 
 def _shown(value: Any) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..method import Method
-from ..problem import AbstractSystem
+from ..problem import AbstractSystem, holding
 from ..stepping import solve_boundary_value
 from .record import Trajectory
 
 
+@holding
 def boundary_value(
     system: AbstractSystem,
     method: Method,

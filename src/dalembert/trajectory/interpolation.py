@@ -48,6 +48,7 @@ def interpolate(run: Trajectory, t) -> Interpolated:
             "interpolation repeats single steps, and steps with events are several in one. Use a smaller h, or "
             "simulate up to the time in question."
         )
+    system = run._require_system("values inside a step")
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
     sizes = np.atleast_1d(np.asarray(run._info["h"], dtype=np.float64))
@@ -64,7 +65,7 @@ def interpolate(run: Trajectory, t) -> Interpolated:
     theta = np.clip((flat - begins[which]) / h[which], 0.0, 1.0)
     start, end = _ends(run, steps, every, float(sizes[0]))
     rows = run._info["rows"]
-    inner = inside_steps(run.system, run.method, rows, begins, h, start, end, which, theta)
+    inner = inside_steps(system, run.method, rows, begins, h, start, end, which, theta)
     lam = _multipliers(
         theta, _lam_at(run, begins, start)[which], _lam_at(run, begins + h, end)[which],
         inner.nodes if rows is None else inner.nodes[:0], inner.inner_lam,

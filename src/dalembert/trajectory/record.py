@@ -15,14 +15,16 @@ import xarray as xr
 
 from ..arguments import count, shown
 from ..arguments import path as checked_path
-from ..errors import InputError
-from ..formulation import Symmetry, mechanics_of, symmetries
+from ..errors import InputError, ModelError
+from ..formulation import Symmetry, mechanics_of
 from ..method import Method
 from ..problem import (
     AbstractSystem,
+    Dependencies,
     DifferentialAlgebraicInequality,
     OverdeterminedDAE,
     parameter_record,
+    reads_of_system,
     split_parameters,
 )
 from ..stepping import (
@@ -36,10 +38,12 @@ from ..stepping import (
     multipliers,
     observe,
     observe_batch,
+    recognised,
     status_of_code,
 )
 from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
+from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
 from .stored import StoredArrays, read_store
 from .versions import versions
 
@@ -74,6 +78,7 @@ class Trajectory:
         self._parameters, self._structure = (None, None) if system is None else split_parameters(system)
         self._info = info
         self._status = status
+        self._reads = None if system is None else self._equations(system)
 
     # -- building ----------------------------------------------------------------------------------------------
 
@@ -107,13 +112,16 @@ class Trajectory:
     def tree_flatten(self):
         traced_status = not isinstance(self._status, Status)
         children = (dict(self._arrays), self._parameters, self._status if traced_status else None)
-        return children, _Static(self._info, None if traced_status else self._status, self._structure, self._method)
+        return children, _Static(
+            self._info, None if traced_status else self._status, self._structure, self._method, self._reads
+        )
 
     @classmethod
     def tree_unflatten(cls, static, children):
         run = cls.__new__(cls)
         run._arrays, run._parameters, status = children
         run._structure, run._info, run._method = static.structure, static.info, static.method
+        run._reads = static.reads
         run._status = static.status if static.status is not None else status
         return run
 
@@ -256,52 +264,23 @@ class Trajectory:
     def momenta(self) -> dict[str, Any]:
         """The momenta that translations and rotations of the system conserve, found numerically (`da.symmetries`)."""
         check_single(self, "ask")
-        return {symmetry.name: np.asarray(symmetry.momentum(self.q, self.p)) for symmetry in self._symmetries}
+        return momenta_of(self)
 
     @functools.cached_property
     def _symmetries(self) -> list[Symmetry]:
-        system = self._require_system("momenta of symmetries")
-        if isinstance(system, OverdeterminedDAE):
-            return []
-        return symmetries(system, self.q[0], v=self.v[0], t=float(self.t[0]))
+        return symmetries_of(self, self._require_system("momenta of symmetries"))
 
     @functools.cached_property
     def invariants(self) -> dict[str, Any]:
         """The system's own `invariants(t, q, p)`, by name, time first; and the `momenta` that are not among them."""
         stored = {k.removeprefix("invariant_"): x for k, x in self._arrays.items() if k.startswith("invariant_")}
-        if stored or self.system is None:
+        if stored or self._structure is None:
             return stored
-        stated = self._stated_invariants()
+        system = self._require_system("invariants")
+        stated = stated_invariants(self, system)
         if is_traced(self.t, self.q) or np.ndim(self.q) != 2:
             return stated
-        return {name: self.momenta[name] for name in self._unstated_momenta()} | stated
-
-    def _unstated_momenta(self) -> list[str]:
-        """The symmetries whose momentum is none of the system's own invariants, compared at states off the run."""
-        found, system = self._symmetries, self._require_system("momenta of symmetries")
-        if not found or not system.provides("invariants"):
-            return [symmetry.name for symmetry in found]
-        random = np.random.default_rng(0)
-        q, p = (np.asarray(x[0], np.float64) + 0.1 * random.standard_normal((3, x.shape[1])) for x in (self.q, self.p))
-        leaves = jax.tree.leaves(jax.vmap(system.invariants, in_axes=(None, 0, 0))(jnp.asarray(self.t[0]), q, p))
-        known = np.concatenate([np.asarray(leaf).reshape(3, -1) for leaf in leaves], axis=1).T
-        return [s.name for s in found if not any(np.allclose(s.momentum(q, p), column) for column in known)]
-
-    def _stated_invariants(self) -> dict[str, Any]:
-        if self.system is None or not self.system.provides("invariants"):
-            return {}
-        flat = self._observe("invariants")
-        scalar, vector = (
-            jax.ShapeDtypeStruct((), jnp.float64),
-            jax.ShapeDtypeStruct(self.q.shape[-1:], jnp.float64),
-        )
-        shapes = jax.eval_shape(self.system.invariants, scalar, vector, vector)
-        result, first = {}, 0
-        for name in sorted(shapes):  # the order in which JAX flattens a dict
-            size = int(np.prod(shapes[name].shape, dtype=int))
-            result[name] = flat[..., first : first + size].reshape(flat.shape[:-1] + shapes[name].shape)
-            first += size
-        return result
+        return {name: self.momenta[name] for name in unstated_momenta(self, system)} | stated
 
     def interpolate(self, t) -> Interpolated:
         """q, v and lam at times inside the run, from the method's own polynomials; one time or an array of them."""
@@ -326,9 +305,25 @@ class Trajectory:
             raise batch_error(self, "ask one of them, or use jax.vmap(lambda run: run.energy)(run)")
 
     def _require_system(self, what: str) -> AbstractSystem:
-        if self.system is None:
+        """The system, whose equations are those of the run."""
+        system = self.system
+        if system is None:
             raise InputError(f"{what} need the system, which a loaded file does not hold; they are not in the file.")
-        return self.system
+        now = self._equations(system)
+        if self._reads is not None and not self._reads.agrees(now):
+            raise ModelError(
+                f"{what} would not be those of this run: the equations of {type(system).__name__} are others by now "
+                f"({self._reads.difference(now)}). Repeat the run, or ask before the model is changed."
+            )
+        return system
+
+    def _equations(self, system: AbstractSystem) -> Dependencies:
+        """By what the equations of a system are recognised."""
+        reads = reads_of_system(system)
+        if reads.unclear is None:
+            return reads
+        batch = np.ndim(self._arrays["q"]) == 3 and not is_traced(self._arrays["q"], system)
+        return recognised(member(system, 0) if batch else system, np.shape(self._arrays["q"])[-1])
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -431,11 +426,12 @@ def batch_error(run: Trajectory, advice: str) -> InputError:
 class _Static:
     """Description carried through JAX transformations as static data, equal only to itself."""
 
-    def __init__(self, info, status, structure, method) -> None:
+    def __init__(self, info, status, structure, method, reads) -> None:
         self.info = info
         self.status = status
         self.structure = structure
         self.method = method
+        self.reads = reads
 
 
 def load(path) -> Trajectory:

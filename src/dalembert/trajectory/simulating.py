@@ -10,7 +10,7 @@ import numpy as np
 from ..arguments import choice, flag
 from ..errors import InputError, StepFailure
 from ..method import EventCapturing, Method
-from ..problem import AbstractSystem
+from ..problem import AbstractSystem, holding
 from ..stepping import (
     Adaptive,
     Status,
@@ -26,6 +26,7 @@ from .record import Trajectory
 from .stored import call_of
 
 
+@holding
 def simulate(
     system: AbstractSystem,
     method: Method,
