@@ -64,3 +64,15 @@ def test_dependent_rows_are_refused_by_name():
     start = DoublePendulum().start()
     with pytest.raises(da.RedundantConstraints, match=r"holonomic\[\d\] depends on holonomic\[\d\], holonomic"):
         da.simulate(Braced(), da.Rattle(), start.q0, start.v0, t=(0.0, 1.0), h=0.01)
+
+
+def test_batch_of_repeated_rods(single):
+    scales, start = np.array([1.0, -3.0, 0.5]), Pendulum().start()
+    batch = da.simulate(
+        Repeated(scale=scales), da.Rattle(), start.q0, start.v0, t=(0.0, 5.0), h=0.01, save_every=5, redundant="allow"
+    )
+    plain = single[da.Rattle]
+    assert np.max(np.abs(batch.q - plain.q[::5])) <= 1e-12
+    for k, scale in enumerate(scales):
+        least = plain.lam[::5] * np.array([1.0, scale]) / (1 + scale**2)
+        assert np.max(np.abs(batch.member(k).lam - least)) <= 1e-9 * np.max(np.abs(least))

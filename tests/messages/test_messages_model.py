@@ -137,7 +137,7 @@ def test_dependent_constraints_are_named(simulate, free):
     message = (
         r"the constraint Jacobian \(3 x 4\) has rank 2 at the start, expected 3: "
         r"holonomic\[[02]\] depends on holonomic\[[02]\]\. Remove the dependent rows, start from another "
-        r'configuration, or pass redundant="allow" \(the same motion, multipliers of minimum norm\)'
+        r'configuration, or pass redundant="allow" \(all of them are kept, with multipliers of minimum norm\)'
     )
     with pytest.raises(da.RedundantConstraints, match=message):
         simulate(system, q0=np.zeros(4), v0=np.zeros(4))

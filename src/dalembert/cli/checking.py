@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import choice
 from ..engine import StepFunctions
 from ..errors import DalembertError, InconsistentStart, InputError, ModelError, RedundantConstraints
 from ..formulation import Mechanics, mechanics_of, symmetries
@@ -15,11 +17,12 @@ from ..method import METHODS, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
 from ..stepping import Layout, assemble, check_fit, consistent
 from ..stepping.consistent import START_TOLERANCE, velocity_and_momentum
-from ..stepping.model_check import DENSE_ROWS, check_regular, constraint_jacobian, independent_rows, layout_of
+from ..stepping.model_check import DENSE_ROWS, check_regular, independent_rows, layout_of
+from ..stepping.scales import constraints_at, hidden_at, relative
 from ..trajectory import Trajectory, simulate
 from . import show
 from .models import Launch, launch_from, system_from
-from .simulating import P0, Q0, T0, V0, MethodName, Parameters, StepSize, System, invariant_changes
+from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepSize, System, invariant_changes
 
 SHORT_RUN = 200  # steps
 #: A change below this, relative to the size of the quantity, is roundoff.
@@ -47,6 +50,7 @@ def check_command(
     v0: V0 = None,
     p0: P0 = None,
     param: Parameters = None,
+    redundant: Redundant = "refuse",
 ) -> None:
     """Check a model: shapes, rank, degrees of freedom, start, inertia, and what a short run keeps.
 
@@ -54,7 +58,8 @@ def check_command(
     """
     chosen = method_named(method) if method else None
     model = prepared(system_from(system, param or []))
-    report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen)
+    choice("redundant", redundant, ("refuse", "allow"))
+    report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen, redundant)
     console = show.console()
     for title, rows in report.tables:
         console.print(show.facts(title, rows))
@@ -65,7 +70,7 @@ def check_command(
     console.print("No problems found.")
 
 
-def examine(system: AbstractSystem, launch: Launch, method: Method | None) -> Report:
+def examine(system: AbstractSystem, launch: Launch, method: Method | None, redundant: str = "refuse") -> Report:
     """Everything that can be said about a model at a start, from shapes to a short run."""
     report = Report()
     n = len(launch.q0)
@@ -81,9 +86,9 @@ def examine(system: AbstractSystem, launch: Launch, method: Method | None) -> Re
     report.tables.append(("Inertia", _inertia_rows(system, t, q, v, p, report)))
     rows = None
     if layout.m:
-        rows = _constraint_rows(system, mechanics, layout, launch, v, report)
+        rows = _constraint_rows(system, layout, launch, v, report, redundant)
     if not report.problems:
-        _short_run(system, launch, layout, rows, method, report)
+        _short_run(system, launch, layout, rows, method, report, redundant)
     return report
 
 
@@ -132,42 +137,43 @@ def _inertia_rows(system, t, q, v, p, report: Report) -> list[show.Row]:
     return [(name, f"regular, {sign}, condition number {show.number(np.linalg.cond(matrix))}")]
 
 
-def _constraint_rows(system, mechanics, layout: Layout, launch: Launch, v, report: Report):
+def _constraint_rows(system, layout: Layout, launch: Launch, v, report: Report, redundant: str):
     """Rank and consistency; returns the independent rows, or None if all are."""
     t, q = launch.t0, launch.q0
-    _, jacobian = constraint_jacobian(system, t, q)
+    found = constraints_at(system, t, q)
+    hidden, hidden_scales = hidden_at(found, v)
     allowed = independent_rows(system, t, q, "allow")
     rank = layout.m if allowed is None else len(allowed)
     rows = [
-        ("Jacobian g_q", f"{layout.m} x {layout.n}, {jacobian.nnz} non-zeros"),
+        ("Jacobian g_q", f"{layout.m} x {layout.n}, {found.gradients.nnz} non-zeros"),
         ("rank", f"{rank} of {layout.m}"),
         ("degrees of freedom", str(layout.n - rank)),
     ]
-    if allowed is not None:
+    if allowed is not None and redundant == "refuse":
         try:
             independent_rows(system, t, q, "refuse")
         except RedundantConstraints as error:
             report.problems.append(str(error))
-    position = np.abs(np.asarray(mechanics.constraint(jnp.asarray(t), jnp.asarray(q))))
-    velocity = np.abs(np.asarray(mechanics.hidden(jnp.asarray(t), jnp.asarray(q), jnp.asarray(v))))
-    for level, symbol, defect in (("position", "g", position), ("velocity", "g_q v + g_t", velocity)):
-        worst = int(np.argmax(defect))
-        rows.append((f"at {level} level", f"max |{symbol}| = {show.small(defect[worst])} (holonomic[{worst}])"))
-    lengths = np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
-    size = START_TOLERANCE * max(1.0, float(np.max(np.abs(q))), float(np.max(np.abs(v))))
-    consistent_start = np.max(np.maximum(position, velocity) / np.maximum(lengths, 1e-300)) <= size
+    sizes = []
+    for level, symbol, defect, scales in (
+        ("position", "g", found.value, found.scales), ("velocity", "g_q v + g_t", hidden, hidden_scales),
+    ):  # fmt: skip
+        worst = int(np.argmax(np.abs(defect)))
+        sizes.append(float(np.max(relative(defect, scales))))
+        rows.append((f"at {level} level", f"max |{symbol}| = {show.small(abs(defect[worst]))} (holonomic[{worst}])"))
+    consistent_start = max(sizes) <= START_TOLERANCE
     if consistent_start:
         rows.append(("start", "consistent"))
-    elif allowed is None:
-        rows.append(("start", _distance(system, launch)))
+    elif allowed is None or redundant == "allow":
+        rows.append(("start", _distance(system, launch, redundant)))
         report.problems.append("the start is inconsistent: correct it, or run with --project.")
     report.tables.append(("Constraints", rows))
     return allowed
 
 
-def _distance(system: AbstractSystem, launch: Launch) -> str:
+def _distance(system: AbstractSystem, launch: Launch, redundant: str) -> str:
     try:
-        moved = consistent(system, launch.q0, launch.v0, launch.t0, p0=launch.p0)
+        moved = consistent(system, launch.q0, launch.v0, launch.t0, p0=launch.p0, redundant=redundant)
     except InconsistentStart as error:
         return f"inconsistent, and no projection onto the constraints was found ({error})"
     second = "v" if launch.v0 is not None else "p"
@@ -177,18 +183,21 @@ def _distance(system: AbstractSystem, launch: Launch) -> str:
     )
 
 
-def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | None, report: Report) -> None:
+def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | None, report: Report, redundant) -> None:
     chosen = method if method is not None else _fitting(system)
     if chosen is None:
         report.tables.append(("Short run", [("method", "none in the catalogue treats this system yet")]))
         return
     check_fit(system, chosen)
-    functions = assemble(system, chosen, layout, rows)
+    functions = assemble(system, chosen, layout if rows is None else dataclasses.replace(layout, m=len(rows)), rows)
     runs = []
     for refinement in (1, 2):
         h = launch.h / refinement
         end = launch.t0 + SHORT_RUN * launch.h
-        run = simulate(system, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, end), h, on_failure="return")
+        run = simulate(
+            system, chosen, launch.q0, launch.v0, launch.p0, (launch.t0, end), h, on_failure="return",
+            redundant=redundant,
+        )  # fmt: skip
         if not run.status:
             report.problems.append(f"a short run with {chosen.name} did not end well: {run.status.message}")
             return

@@ -19,7 +19,8 @@ NO_RANK = 1e-8
 
 @dataclass(frozen=True)
 class ConstraintRank:
-    """The smallest singular value of g_q, with rows of length 1, over the saved states.
+    """The smallest singular value of g_q, with rows of length 1, over the saved states; of dependent constraints, which
+    `redundant="allow"` admits, the smallest of those that did not vanish at the start.
 
     Attributes:
         smallest: its least value; 1 for gradients at right angles, 0 where they depend on each other.
@@ -59,9 +60,9 @@ def constraint_rank(run: Trajectory) -> ConstraintRank:
     flat = observe(system, "gradients", t, q, np.asarray(run.v), np.asarray(run.p))
     gradients = flat.reshape(len(t), -1, q.shape[1])
     rows = run._info["rows"]
-    gradients = gradients if rows is None else gradients[:, list(rows)]
+    rank = gradients.shape[1] if rows is None else len(rows)
     lengths = np.linalg.norm(gradients, axis=2, keepdims=True)
-    values = np.linalg.svd(gradients / np.where(lengths > 0, lengths, 1.0), compute_uv=False)[:, -1]
+    values = np.linalg.svd(gradients / np.where(lengths > 0, lengths, 1.0), compute_uv=False)[:, rank - 1]
     least = int(np.argmin(values))
     return ConstraintRank(float(values[least]), float(t[least]), _zeros(t, values), values)
 

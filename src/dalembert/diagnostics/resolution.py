@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import InputError
 from ..formulation import Mechanics, mechanics_of
 from ..problem import OverdeterminedDAE
+from ..stepping import rows_along
 from ..trajectory import Trajectory, check_single
 
 #: h omega beyond which explicit methods are unstable
@@ -62,8 +63,12 @@ def step_resolution(run: Trajectory) -> StepResolution:
     chosen = np.unique(np.linspace(0, len(run.t) - 1, STATES).astype(int))
     rows = run._info["rows"]
     states = tuple(jnp.asarray(np.asarray(part, dtype=np.float64)[chosen]) for part in (run.t, run.q, run.v, run.p))
-    stiffness, normals = _linearised(mechanics_of(run._require_system("its linearised equations"), rows), *states)
-    omegas = [_fastest(A, N) for A, N in zip(np.asarray(stiffness), np.asarray(normals), strict=True)]
+    system = run._require_system("its linearised equations")
+    pieces = [(slice(None), None)] if rows is None else rows_along(system, rows, *states[:2])
+    omegas = []
+    for piece, kept in pieces:
+        stiffness, normals = _linearised(mechanics_of(system, kept), *(part[piece] for part in states))
+        omegas += [_fastest(A, N) for A, N in zip(np.asarray(stiffness), np.asarray(normals), strict=True)]
     worst = int(np.argmax(omegas))
     h = float(np.max(run._info["h"]))
     return StepResolution(h * omegas[worst], omegas[worst], float(states[0][worst]), h)

@@ -1,7 +1,18 @@
 """From residual to code. Knows no mechanics."""
 
 from .choice import choose_engine
-from .contract import NOT_CONVERGED, NOT_FINITE, OK, STATUS, Carry, Chunk, Phase, StepFunctions, Unkeyed
+from .contract import (
+    LEFT_CONSTRAINTS,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    OK,
+    STATUS,
+    Carry,
+    Chunk,
+    Phase,
+    StepFunctions,
+    Unkeyed,
+)
 from .cuda import CudaRun
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, row_lengths, solve_linear
@@ -14,6 +25,7 @@ from .tiers import finish_compiling
 from .xla import XlaRun, run_traced
 
 __all__ = [
+    "LEFT_CONSTRAINTS",
     "NOT_CONVERGED",
     "NOT_FINITE",
     "OK",

@@ -20,6 +20,7 @@ import scipy.sparse.linalg as sparse_linalg
 from ..errors import UnsupportedByEngine
 from .array_program import ArrayProgram
 from .array_values import ArrayEvaluator
+from .contract import EPSILON, rounded
 from .program import Program, Values
 from .trace import trace_with_entries, trace_with_jacobian
 from .written_out import REFUSED, written_out
@@ -159,18 +160,46 @@ def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
             return np.full(right.shape, np.nan)
 
 
+#: An update this small next to its unknown leaves an error below roundoff.
+SMALL_UPDATE = 1e-9
+#: Updates are compared with roundoff only below this part of the largest one, since it costs a solution.
+NOISE_FROM = 1e-5
+#: An update so many times as large as what roundoff makes of it is roundoff.
+NOISE = 1e3
+
+
+def _is_noise(residual: Callable, x: np.ndarray, rest: tuple, update: np.ndarray) -> bool:
+    """Whether an update is no larger than the change it undergoes where x and the arguments are rounded otherwise."""
+    random = np.random.default_rng(0)
+    value, jacobian = residual(rounded(x, random), *(rounded(np.asarray(a, np.float64), random) for a in rest))
+    if not np.all(np.isfinite(value)):
+        return False
+    noise = np.abs(solve_linear(jacobian, value) - update)
+    limit = NOISE * noise + EPSILON * np.max(np.abs(x), initial=0.0)
+    return bool(np.all((np.abs(update) <= SMALL_UPDATE * np.abs(x)) | (np.abs(update) <= limit)))
+
+
 def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) -> np.ndarray | None:
-    """Newton with step halving; None if it does not converge."""
+    """Newton with step halving; None if it does not converge.
+
+    It ends where the update of every unknown is small next to the unknown, or next to what rounding x and the arguments
+    otherwise does to it: unknowns of any size and unit, and zeros, are found alike.
+    """
     x = np.array(x, dtype=np.float64)
     value, jacobian = residual(x, *rest)
-    for _ in range(iterations):
+    largest = 0.0
+    for number in range(iterations):
         if not np.all(np.isfinite(value)):
             return None
         update = solve_linear(jacobian, value)
         if not np.all(np.isfinite(update)):
             return None
-        if np.max(np.abs(update), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0)):
+        if np.all(np.abs(update) <= SMALL_UPDATE * np.abs(x)):
             return x - update  # its square, the error left, is below roundoff
+        now, before = np.max(np.abs(update), initial=0.0), max(largest, np.max(np.abs(x), initial=0.0))
+        largest = max(largest, now)
+        if number and now <= NOISE_FROM * before and _is_noise(residual, x, rest, update):
+            return x - update
         size, factor = np.linalg.norm(value), 1.0
         while True:
             trial = x - factor * update
@@ -179,6 +208,6 @@ def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) ->
                 break
             factor /= 2
             if factor < 1e-3:
-                return None
+                return x - update if _is_noise(residual, x, rest, update) else None
         x, value, jacobian = trial, new_value, new_jacobian
     return None

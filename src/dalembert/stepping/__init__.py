@@ -10,6 +10,7 @@ from .event_run import integrate_events
 from .events import EVENT_PREFIX, Event, Events
 from .family import OBSERVABLES, flat_parameters, multipliers, observe
 from .model_check import layout_of
+from .redundant import least_norm, redundant_multipliers, rows_along
 from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
 from .store import Store, StoredStates
@@ -44,13 +45,16 @@ __all__ = [
     "is_store",
     "is_traced",
     "layout_of",
+    "least_norm",
     "member",
     "multipliers",
     "observe",
     "observe_batch",
     "recognised",
+    "redundant_multipliers",
     "repeated_steps",
     "request_of",
+    "rows_along",
     "solve_boundary_value",
     "status_of_code",
 ]

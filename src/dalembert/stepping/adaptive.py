@@ -25,8 +25,8 @@ from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
+from .redundant import runner_for
 from .simulate import ProgressBar, Run, Status, check_room, check_start, checked
-from .step import assemble
 
 #: h changes by these factors at most.
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.5, 5.0
@@ -114,14 +114,17 @@ def integrate_adaptive(
     check_room((t1 - t0) / h.h_max, start.layout.n_state)
     check_start(system, method, t0, start)
     parameters = np.asarray(flat_parameters(system))
-    state = np.concatenate([np.ravel(part) for part in start.state])
     begun = time.perf_counter()
-    runner = choose_engine(
-        assemble(system, method, start.layout, start.rows), state, t0, h.h0, parameters, compensated=compensated,
-        engine=engine, extended=precision == "extended",
-    )  # fmt: skip
+
+    def build(functions, state, t):
+        return choose_engine(
+            functions, state, t, h.h0, parameters, compensated=compensated, engine=engine,
+            extended=precision == "extended",
+        )  # fmt: skip
+
+    runner, layout, state = runner_for(system, method, start, t0, build)
     compiled = time.perf_counter()
-    n, impulses = start.layout.n, slice(start.layout.n_state - start.layout.sizes[-1], None)
+    n, impulses = layout.n, slice(layout.n_state - layout.sizes[-1], None)
     momenta = slice(n, 2 * n)
     counts = {"accepted": 0, "rejected": 0, "force_evaluations": 0}
 
@@ -166,7 +169,7 @@ def integrate_adaptive(
         except KeyboardInterrupt:
             status = Status(-1, len(sizes), now, f"interrupted by the user after {len(sizes)} steps (t = {now:.6g})")
     return Run(
-        system=system, method=method, layout=start.layout, rows=start.rows, t=np.array(times), states=np.stack(saved),
+        system=system, method=method, layout=layout, rows=start.rows, t=np.array(times), states=np.stack(saved),
         iterations=np.array(iterations, np.int64), worst_iterations=np.array(iterations, np.int64),
         status=status or Status(OK, len(sizes), now, f"ok: {len(sizes)} steps"), h=np.array(sizes).tolist(),
         stats={

@@ -19,12 +19,13 @@ import numpy as np
 
 from ..arguments import count
 from ..arguments import path as checked_path
-from ..engine import Carry, StepFunctions, condition_of, restore_condition
+from ..engine import Carry, StepFunctions
 from ..errors import CheckpointFailure, InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from .identity import differences, identity_of
 from .loop import Plan, Record
+from .redundant import condition_of, restore_condition
 from .step import Layout
 from .store import LOCK, Column, Store, StoredStates
 from .store import Checkpoint as Link

@@ -25,25 +25,29 @@ from jax.core import Tracer
 
 from .. import nonlinear
 from ..arguments import choice, floats, number
-from ..engine import Unkeyed, find_root, row_lengths
+from ..engine import Unkeyed, find_root
 from ..errors import InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
 from .contact_start import check_gaps
 from .family import Family, equation, flat_parameters, for_family, traced_equation
 from .model_check import (
+    RANK_TOLERANCE,
     check_reaction,
     check_regular,
     check_velocity_rank,
-    constraint_jacobian,
     independent_rows,
     layout_of,
 )
+from .nearby import RANK_NEARBY, nearby
+from .scales import constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
 from .step import Layout
 from .traced import recognised
 
-#: Distance from the constraint manifold (in q, or in v), relative to its size, that is taken for consistent.
+#: A constraint that is violated by less than this, relative to the size of its terms (`scales.py`), is satisfied.
 START_TOLERANCE = 1e-9
+#: The same for `project=True`, which moves a start up to roundoff.
+ROUNDOFF = 1e-14
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,15 @@ class Start:
 
 
 @holding
-def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None) -> ConsistentStart:
-    """Project q0 onto g = 0 and v0 onto g_q v + g_t = 0 in the mass metric, and say how far they moved."""
+def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None, redundant="refuse") -> ConsistentStart:
+    """Project q0 onto g = 0 and v0 onto g_q v + g_t = 0 in the mass metric, and say how far they moved.
+
+    `redundant="allow"` admits holonomic constraints that depend on each other; `lam` is then zero for those left out.
+    """
     t0 = t0 if is_traced(t0) else number("t0", t0)
     given = _vector("q0", q0)
-    start = prepare_start(prepared(system), q0, v0, p0, t0, project=True, redundant="refuse")
+    system = prepared(system)
+    start = prepare_start(system, q0, v0, p0, t0, project=True, redundant=redundant)
     state = start.state
     if v0 is not None:
         moved_v = state.v - _vector("v0", v0)
@@ -86,11 +94,16 @@ def consistent(system: AbstractSystem, q0, v0=None, t0: float = 0.0, *, p0=None)
         q=state.q,
         v=state.v,
         p=state.p,
-        lam=state.lam,
+        lam=state.lam if start.rows is None else _for_all(state.lam, start.rows, layout_of(system, len(given)).m),
         psi=state.psi,
         moved_q=_size(state.q - given),
         moved_v=_size(moved_v),
     )
+
+
+def _for_all(lam, rows, count: int):
+    """The multipliers of all rows, zero for those that are left out."""
+    return jnp.zeros(count).at[jnp.asarray(rows)].set(lam)
 
 
 def _size(x):
@@ -161,12 +174,20 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     v, p = velocity_and_momentum(system, t, q, second, second_name)
     if not isinstance(system, OverdeterminedDAE):
         check_regular(system, t, q, v, p)
-    rows = independent_rows(system, t, q, redundant)
+    near, off = q, False
+    if m:
+        found = constraints_at(system, t, q)
+        parts = relative(found.value, found.scales)
+        off = bool(np.any(parts > (ROUNDOFF if project else START_TOLERANCE)))
+        near = nearby(system, t, q, v, p) if project and np.any(parts > START_TOLERANCE) else q
+    rows = independent_rows(system, t, near, redundant, RANK_TOLERANCE if near is q else RANK_NEARBY)
     m = m if rows is None else len(rows)
     layout = dataclasses.replace(layout, m=m)
     _check_freedom(system, layout)
-    if layout.m:
-        q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, project)
+    if off and not project:
+        raise _inconsistent(name, "position", "g(t0, q0)", found.value, parts, "q0")
+    if off:
+        q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, near)
     if isinstance(system, OverdeterminedDAE) and rows is None:
         check_reaction(system, t, q, p)
     if layout.m or layout.k:
@@ -214,52 +235,49 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
     return (second, other) if second_name == "v0" else (other, second)
 
 
-def _on_position_manifold(name, rows, system, t, q, v, p, second_name, project):
+def _on_position_manifold(name, rows, system, t, q, v, p, second_name, near):
+    """q on the constraints, with the velocity or momentum that belongs to it; `near` is a point there next to q."""
     n = len(q)
-    value, jacobian = constraint_jacobian(system, t, q)
-    lengths = np.maximum(row_lengths(jacobian), 1e-300)
-    distance = np.abs(value) / lengths
-    if np.max(distance) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
-        if not project:
-            raise _inconsistent(name, "position", "g(t0, q0)", value, distance, "q0")
-        m = len(value) if rows is None else len(rows)
-        guess = np.concatenate([q, np.zeros(n), np.zeros(m)])
-        x = find_root(equation(system, "position", rows), guess, t, q, v, p)
-        if x is None:
-            raise InconsistentStart(
-                f"{name}: q0 cannot be projected onto the holonomic constraints (largest defect "
-                f"{np.max(np.abs(value)):.3g}); start closer to the constraint manifold."
-            )
-        q = x[:n]
-        left, _ = constraint_jacobian(system, t, q)
-        if np.max(np.abs(left) / lengths) > START_TOLERANCE * max(1.0, np.max(np.abs(q))):
-            worst = int(np.argmax(np.abs(left) / lengths))
-            raise InconsistentStart(
-                f"{name}: the holonomic constraints contradict each other: where the independent ones hold, "
-                f"holonomic[{worst}] = {left[worst]:.6g}, expected 0."
-            )
-        v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
+    m = constraints_at(system, t, q).value.size if rows is None else len(rows)
+    guess = np.concatenate([q if rows is None else near, np.zeros(n + m)])
+    x = find_root(equation(system, "position", rows), guess, t, q, v, p)
+    if x is None:
+        defect = float(np.max(np.abs(constraints_at(system, t, q).value)))
+        raise InconsistentStart(
+            f"{name}: q0 cannot be projected onto the holonomic constraints (largest defect {defect:.3g}); start "
+            "closer to the constraint manifold."
+        )
+    q = x[:n]
+    left = constraints_at(system, t, q)
+    worst = int(np.argmax(relative(left.value, left.scales)))
+    if relative(left.value, left.scales)[worst] > START_TOLERANCE:
+        raise InconsistentStart(
+            f"{name}: the holonomic constraints contradict each other: where the independent ones hold, "
+            f"holonomic[{worst}] = {left.value[worst]:.6g}, expected 0."
+        )
+    v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
     return q, v, p
 
 
 def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
-    n, tolerance = len(q), START_TOLERANCE * max(1.0, np.max(np.abs(v)))
-    defects = []
-    for part, symbol in (("hidden", "g_q v + g_t"), ("nonholonomic", "k(t0, q0, v0)")):
-        if system.provides("holonomic" if part == "hidden" else part):
-            value, jacobian = equation(system, part)(v, t, q)
-            lengths = np.maximum(row_lengths(jacobian), 1e-300)
-            defects.append((part, symbol, value, np.abs(value) / lengths))
-    if all(np.max(distance, initial=0.0) <= tolerance for *_, distance in defects):
-        return v, p
+    n, moved = len(q), False
+    for _ in range(2):  # the second time next to the speed that the forces give, which costs a solution
+        speed = natural_speed(system, rows, t, q, v, p) if moved else 0.0
+        defects = []
+        if system.provides("holonomic"):
+            defects.append(("holonomic", "g_q v + g_t", *hidden_at(constraints_at(system, t, q), v, speed)))
+        if system.provides("nonholonomic"):
+            defects.append(("nonholonomic", "k(t0, q0, v0)", *nonholonomic_at(system, t, q, v, speed)))
+        found = [(kind, symbol, value, relative(value, scales)) for kind, symbol, value, scales in defects]
+        if all(np.max(parts, initial=0.0) <= (ROUNDOFF if project else START_TOLERANCE) for *_, parts in found):
+            return v, p
+        moved = True
     if not project:
-        part, symbol, value, distance = next(d for d in defects if np.max(d[3], initial=0.0) > tolerance)
-        if part == "nonholonomic":
-            raise _inconsistent(name, "velocity", symbol, value, distance, second_name, "nonholonomic")
-        raise _inconsistent(name, "velocity", symbol, value, distance, second_name)
-    count = sum(len(value) for _, _, value, _ in defects)
+        kind, symbol, value, parts = next(d for d in found if np.max(d[3], initial=0.0) > START_TOLERANCE)
+        raise _inconsistent(name, "velocity", symbol, value, parts, second_name, kind)
+    count = sum(len(value) for _, _, value, _ in found)
     if rows is not None:
-        count += len(rows) - next(len(value) for part, _, value, _ in defects if part == "hidden")
+        count += len(rows) - next(len(value) for kind, _, value, _ in found if kind == "holonomic")
     x = find_root(equation(system, "velocity", rows), np.concatenate([v, p, np.zeros(count)]), t, q, p)
     if x is None:
         raise InconsistentStart(
@@ -268,9 +286,9 @@ def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
     return x[:n], x[n : 2 * n]
 
 
-def _inconsistent(name, level, symbol, defect, distance, argument, kind="holonomic") -> InconsistentStart:
-    worst = int(np.argmax(distance))
-    others = int(np.sum(distance > START_TOLERANCE)) - 1
+def _inconsistent(name, level, symbol, defect, parts, argument, kind="holonomic") -> InconsistentStart:
+    worst = int(np.argmax(parts))
+    others = int(np.sum(parts > START_TOLERANCE)) - 1
     more = f" (and {others} more)" if others > 0 else ""
     return InconsistentStart(
         f"{name}: the start violates {kind}[{worst}] at {level} level{more}: {symbol} = {defect[worst]:.6g}, "

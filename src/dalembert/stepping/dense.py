@@ -18,7 +18,9 @@ from ..formulation import mechanics_of
 from ..method import Method, Step
 from ..method.polynomials import hermite
 from ..problem import AbstractSystem, State
+from .consistent import Start
 from .family import Family, flat_parameters, for_family
+from .redundant import restricted, rows_along, runner_for
 from .step import Layout, assemble
 
 
@@ -43,6 +45,27 @@ def inside_steps(
         step: in which of the steps each point lies, (N,).
         theta: where in it, in [0, 1], (N,).
     """
+    if rows is not None:
+        return _inside_redundant(system, method, rows, t, h, start, end, step, theta)
+    return _inside(system, method, None, t, h, start, end, step, theta)
+
+
+def _inside_redundant(system, method, rows, t, h, start: State, end: State, step, theta) -> InnerValues:
+    """The same with rows that serve each of the steps; the multipliers of inner nodes are not asked for."""
+    q, v = np.zeros((2, len(step), start.q.shape[1]))
+    for piece, kept in rows_along(system, rows, t, start.q):
+        here = (step >= piece.start) & (step < piece.stop)
+        first, last = (State(*(part[piece] for part in state)) for state in (start, end))
+        lam = np.stack([restricted(system, *row, kept) for row in zip(t[piece], first.q, first.lam, strict=True)])
+        inner = _inside(
+            system, method, kept, t[piece], h[piece], first._replace(lam=lam), last, step[here] - piece.start,
+            theta[here],
+        )  # fmt: skip
+        q[here], v[here] = inner.q, inner.v
+    return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, start.lam.shape[1])))
+
+
+def _inside(system, method, rows, t, h, start: State, end: State, step, theta) -> InnerValues:
     layout = Layout(start.q.shape[1], start.lam.shape[1], start.psi.shape[1])
     if type(method).dense is Method.dense:  # the cubic needs both ends only, which are known
         q, v = hermite(
@@ -96,10 +119,16 @@ def repeated_steps(
     system: AbstractSystem, method: Method, rows, t: float, h: float, start: State, steps: int
 ) -> np.ndarray:
     """The state vectors after 0, 1, ..., `steps` steps from a saved state, (steps + 1, n_state)."""
+    if rows is not None:
+        rows = next(rows_along(system, rows, [t], [start.q]))[1]
+        start = start._replace(lam=restricted(system, t, start.q, start.lam, rows))
     layout = Layout(len(start.q), len(start.lam), len(start.psi), len(start.impulse))
-    state = np.concatenate([np.asarray(part, dtype=np.float64) for part in start])
-    functions, parameters = assemble(system, method, layout, rows), np.asarray(flat_parameters(system))
-    runner = choose_engine(functions, state, t, h, parameters)
+    parameters = np.asarray(flat_parameters(system))
+
+    def build(functions, state, t):
+        return choose_engine(functions, state, t, h, parameters)
+
+    runner, _, state = runner_for(system, method, Start(start, layout, rows), t, build)
     carry, saved = runner.first_carry(state), [state[None]]
     taken = 0
     while taken < steps:

@@ -13,8 +13,9 @@ from ..arguments import floats
 from ..engine import CudaRun, EnsembleRun, Unkeyed, choose_engine
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem
-from .consistent import START_TOLERANCE, prepare_start
+from .consistent import START_TOLERANCE, Start, prepare_start
 from .family import equation_rows, flat_parameters, multipliers, observe
+from .redundant import RedundantRun, good_steps, runner_for
 from .step import Layout, assemble
 
 
@@ -94,22 +95,32 @@ class EnsembleResult:
     failed: np.ndarray
     layout: Layout
     stats: dict
+    rows: tuple[int, ...] | None = None  # of dependent constraints, those imposed on the first member
 
 
 def integrate_ensemble(
     system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, steps: int, save_every: int, *, project: bool,
-    compensated: bool, members: int, engine: str = "auto",
+    compensated: bool, members: int, engine: str = "auto", redundant: str = "refuse",
 ) -> EnsembleResult:  # fmt: skip
-    """Run all members; those that fail in the vector code are run again alone, with everything the engine has."""
+    """Run all members; those that fail in the vector code are run again alone, with everything the engine has.
+
+    Of constraints that depend on each other all members impose the rows that suit the first; members that these do not
+    keep on all constraints are run alone too.
+    """
     parameters = parameter_rows(system, members)
     first = member(system, 0)
     q, second, name = _rows_of(q0, v0, p0, members)
     start = prepare_start(
         first, q[0], second[0] if name == "v0" else None, second[0] if name == "p0" else None, t0, project=project,
-        redundant="refuse",
+        redundant=redundant,
     )  # fmt: skip
+    if start.rows is not None:
+        return run_redundant(
+            system, method, start, _members(system, q, second, name, t0, project, redundant), parameters, t0, h, steps,
+            save_every, compensated, engine,
+        )  # fmt: skip
     layout = start.layout
-    states = _starts(system, first, layout, q, second, name, t0, parameters, project)
+    states = _starts(system, first, layout, q, second, name, t0, parameters, project, redundant)
     functions = assemble(first, method, layout, None)
     begun = time.perf_counter()
     runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states, t0, h, parameters)))
@@ -176,19 +187,76 @@ def _rows_of(q0, v0, p0, members: int):
     return rows[0], rows[1], name
 
 
-def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project) -> np.ndarray:
+def _members(system, q, second, name, t0, project, redundant) -> list[Start]:
+    """The starts, member by member."""
+    given = ((row, None) if name == "v0" else (None, row) for row in second)
+    return [
+        prepare_start(member(system, k), q[k], v0, p0, t0, project=project, redundant=redundant)
+        for k, (v0, p0) in enumerate(given)
+    ]
+
+
+def run_redundant(
+    system, method, start: Start, starts: list[Start], parameters, t0, h, steps, save_every, compensated, engine
+) -> EnsembleResult:
+    """A batch whose constraints depend on each other: all steps of all members are tested on all rows."""
+    first, rows, members = member(system, 0), start.rows, len(starts)
+    assert rows is not None
+    functions = assemble(first, method, start.layout, rows)
+
+    def alone(k: int) -> tuple[RedundantRun, np.ndarray]:
+        def build(functions, state, t):
+            return choose_engine(functions, state, t, h, parameters[k], compensated=compensated, fresh=True)
+
+        runner, _, state = runner_for(member(system, k), method, starts[k], t0, build)
+        return runner, state
+
+    begun, (whole, _) = time.perf_counter(), alone(0)
+    together = np.array([k for k in range(members) if starts[k].rows == rows])
+    states = np.stack([np.concatenate([np.ravel(part) for part in starts[k].state]) for k in together])
+    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states, t0, h, parameters[together])))
+    compiled = time.perf_counter()
+    runner.begin(states, parameters[together])
+    saved = [whole.full(states)[:, None]]
+    lost, taken, iterations = np.zeros(len(together), bool), 0, 0
+    while taken < steps:
+        todo = min(max(runner.chunk_steps, 1), runner.most_saves(), steps - taken)
+        every, spent = runner.run(t0, h, todo, 1)
+        numbers = taken + 1 + np.arange(every.shape[1])
+        every = whole.full(every)
+        for j, k in enumerate(together):
+            if not lost[j]:
+                good, _ = good_steps(member(system, int(k)), method, whole.layout, t0 + h * numbers, every[j])
+                lost[j] = good < len(numbers)
+        saved.append(every[:, numbers % save_every == 0])
+        iterations, taken = iterations + spent, taken + todo
+    result = np.zeros((members, steps // save_every + 1, whole.layout.n_state))
+    failed = np.zeros(members, np.int64)
+    result[together], failed[together] = np.concatenate(saved, axis=1), np.where(lost, 0, runner.failed)
+    single = [k for k in range(members) if k not in together or failed[k] >= 0]
+    for k in single:
+        own, state = alone(k)
+        carry = own.first_carry(state)
+        chunk = own.run(carry, t0, h, steps, save_every, parameters[k], steps // save_every)
+        result[k, 0] = np.asarray(carry.state)
+        result[k, 1:] = chunk.saved[-1] if len(chunk.saved) else carry.state
+        result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
+        failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
+    stats = {
+        "engine": runner.name, "members": members, "steps": steps, "compile_seconds": compiled - begun,
+        "wall_seconds": time.perf_counter() - compiled, "vector_iterations": iterations, "run_alone": len(single),
+        **runner.report(),
+    }  # fmt: skip
+    return EnsembleResult(result, failed, whole.layout, stats, rows)
+
+
+def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project, redundant) -> np.ndarray:
     """State vectors of all members. Explicit p = L_v(v) at once; what needs a solve, member by member."""
     members = len(q)
     explicit = (name == "v0") != first.gives_velocity
     if project or not explicit:
-        rows = []
-        for k in range(members):
-            given = {"v0": second[k] if name == "v0" else None, "p0": second[k] if name == "p0" else None}
-            start = prepare_start(
-                member(system, k), q[k], given["v0"], given["p0"], t0, project=project, redundant="refuse"
-            )
-            rows.append(np.asarray(layout.flatten(start.state)))
-        return np.stack(rows)
+        starts = _members(system, q, second, name, t0, project, redundant)
+        return np.stack([np.asarray(layout.flatten(start.state)) for start in starts])
     t = np.full(members, t0)
     which = "legendre by p" if name == "v0" else "legendre by v"
     other = -equation_rows(first, which, np.zeros_like(q), t, q, second, parameters=parameters)

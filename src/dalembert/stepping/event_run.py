@@ -15,6 +15,7 @@ from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .event_steps import EventFailure, EventLoop
 from .events import Events
+from .model_check import layout_of
 from .simulate import ProgressBar, Run, Status, _steps, check_room, check_start, checked, checked_save_every
 
 
@@ -75,12 +76,13 @@ def integrate_events(
         except KeyboardInterrupt:
             now = t0 + done * h
             status = Status(-1, done, now, f"interrupted by the user after {done} steps (t = {now:.6g})")
-    first = np.concatenate([np.ravel(part) for part in start.state])[None]
+    layout = start.layout if start.rows is None else layout_of(system, start.layout.n)
+    first = loop.first[None]
     finished = time.perf_counter()
     return Run(
         system=system,
         method=method,
-        layout=start.layout,
+        layout=layout,
         rows=start.rows,
         t=t0 + h * save_every * np.arange(max(len(rows), 1)),
         states=loop.states(rows) if rows else first,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from ..engine.contract import NOT_CONVERGED, NOT_FINITE, SINGULAR
+from ..engine.contract import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from ..errors import DalembertError
 from ..formulation import mechanics_of
 from ..method import EventCapturing
@@ -31,6 +31,9 @@ from .event_kernels import PARTS, SmoothStep, Watched, kernels_of
 from .event_search import Found, Tolerances, first_events
 from .events import Event
 from .family import flat_parameters
+from .model_check import layout_of
+from .redundant import LEFT, better_rows, scaled_gradients
+from .scales import constraints_at, relative, row_names
 
 #: More events in one step than this are a sign of a model in which they do not end.
 MOST_EVENTS = 20_000
@@ -66,8 +69,10 @@ class EventLoop:
 
     def __init__(self, system: AbstractSystem, method: EventCapturing, start: Start, t0: float, t1: float, h: float):
         mechanics, layout, state = mechanics_of(system, start.rows), start.layout, start.state
+        self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
         self._kernels = kernels_of(system, method.smooth_part, layout, start.rows)
         self._parameters = np.asarray(flat_parameters(system))
+        self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
         self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
         self._friction = np.asarray(mechanics.contact.friction(layout.contacts))
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
@@ -107,12 +112,39 @@ class EventLoop:
                 "or check restitution, friction and gap near this state.",
             )
         self.t = end
+        if self._rows is not None:
+            self._test_all_rows(self._rows)
+
+    def _test_all_rows(self, rows: tuple[int, ...]) -> None:
+        """Of constraints that depend on each other some are imposed: all are tested, and others taken if need be."""
+        q = self.y[: self._n]
+        found = constraints_at(self._system, self.t, q)
+        parts = relative(found.value, found.scales)
+        if np.max(parts) > LEFT:
+            worst = int(np.argmax(parts))
+            raise EventFailure(
+                LEFT_CONSTRAINTS,
+                f"the step leaves the constraints: {row_names([worst])} = {found.value[worst]:.3g}. The constraints "
+                "become independent beside a singular configuration: start beside it, or try a smaller h.",
+            )
+        better = better_rows(scaled_gradients(self._system, self.t, q), rows)
+        if better != rows:
+            self._rows = better
+            self._kernels = kernels_of(self._system, self._method.smooth_part, self._layout, better)
 
     def row(self) -> Row:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
         none = np.zeros(0)
         _, _, _, _, lam, psi = self._watch() if self._bilateral else Watched(none, none, none, none, none, none)
-        return Row(self.t, self.y, lam, psi, self.impulse.ravel())
+        return Row(self.t, self.y, self._all_lam(lam), psi, self.impulse.ravel())
+
+    def _all_lam(self, lam: np.ndarray) -> np.ndarray:
+        """The multipliers of all rows, zero for those that are not imposed."""
+        if self._rows is None:
+            return lam
+        every = np.zeros(layout_of(self._system, self._layout.n).m)
+        every[list(self._rows)] = lam
+        return every
 
     def states(self, rows: list[Row]) -> np.ndarray:
         """Rows as flat states q, p, v, lam, psi, impulse."""

@@ -176,6 +176,8 @@ OBSERVABLES: dict[str, Callable] = {
     "energy": lambda m, t, q, v, p: m.energy(t, q, v, p)[None],
     "constraint": lambda m, t, q, v, p: jnp.max(jnp.abs(m.constraint(t, q)), initial=0.0)[None],
     "hidden": lambda m, t, q, v, p: _velocity_defect(m, t, q, v)[None],
+    "all constraints": lambda m, t, q, v, p: m.constraint(t, q),
+    "all hidden": lambda m, t, q, v, p: m.hidden(t, q, v),
     "gradients": lambda m, t, q, v, p: jnp.ravel(jax.jacfwd(lambda q: m.constraint(t, q))(q)),
     "gap": lambda m, t, q, v, p: m.contact.gap(t, q),
     "approach": lambda m, t, q, v, p: m.contact.velocity(t, q, v)[:, 0],

@@ -23,12 +23,15 @@ from ..problem import (
     check_contact_data,
 )
 from .family import Family, equation, for_family
+from .scales import constraints_at, row_names
 from .step import Layout
 
 #: A singular value below this, relative to the largest, counts as zero.
 RANK_TOLERANCE = 1e-10
 #: Above this many rows the rank is judged from the sparse Gram matrix instead of a dense decomposition.
 DENSE_ROWS = 400
+#: Dependent rows that a message describes one by one.
+MOST_FINDINGS = 3
 #: With more constraints their independence is first looked for by solving with their Gram matrix, which is sparse.
 PROBED_ROWS = 30
 
@@ -205,10 +208,13 @@ def check_regular(system: AbstractSystem, t, q, v, p) -> None:
 
 def constraint_jacobian(system: AbstractSystem, t, q) -> tuple[np.ndarray, sparse.csr_matrix]:
     """g and g_q at one point."""
-    return equation(system, "constraint")(q, t)
+    found = constraints_at(system, t, q)
+    return found.value, found.gradients
 
 
-def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int, ...] | None:
+def independent_rows(
+    system: AbstractSystem, t, q, redundant: str, tolerance: float = RANK_TOLERANCE
+) -> tuple[int, ...] | None:
     """None if all holonomic constraints are independent; else an independent subset ("allow") or a refusal."""
     if not system.provides("holonomic"):
         return None
@@ -233,7 +239,7 @@ def independent_rows(system: AbstractSystem, t, q, redundant: str) -> tuple[int,
         return None
     _, triangle, order = scipy.linalg.qr(dense.T, mode="economic", pivoting=True)  # pyright: ignore
     diagonal = np.abs(np.diag(triangle))
-    rank = int(np.sum(diagonal > RANK_TOLERANCE * max(1.0, diagonal[0])))
+    rank = int(np.sum(diagonal > tolerance * max(1.0, diagonal[0])))
     if rank == m:
         return None
     if redundant == "allow" and rank:  # constraints without any gradient fix nothing
@@ -295,12 +301,15 @@ def _redundancy_message(name: str, dense, order, rank: int, m: int, n: int) -> s
             continue
         weights = np.linalg.lstsq(dense[basis].T, dense[row], rcond=None)[0]
         partners = [basis[k] for k in np.nonzero(np.abs(weights) > 1e-7)[0]]
-        findings.append(f"holonomic[{row}] depends on " + ", ".join(f"holonomic[{k}]" for k in partners))
+        findings.append(f"holonomic[{row}] depends on {row_names(partners)}")
+    if len(findings) > MOST_FINDINGS:
+        others = row_names(sorted(int(r) for r in order[rank:])[MOST_FINDINGS:])
+        findings[MOST_FINDINGS:] = [f"and so do {others} on others"]
     return (
         f"{name}: the constraint Jacobian ({m} x {n}) has rank {rank} at the start, expected {m}: "
         + "; ".join(findings)
         + '. Remove the dependent rows, start from another configuration, or pass redundant="allow" '
-        "(the same motion, multipliers of minimum norm)."
+        "(all of them are kept, with multipliers of minimum norm)."
     )
 
 

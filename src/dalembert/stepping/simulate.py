@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 from rich.text import Text
 
 from ..arguments import choice, count, interval, positive
-from ..engine import NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
+from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Method
 from ..problem import AbstractSystem, prepared
@@ -29,6 +29,7 @@ from .contact_run import ContactRun, has_many_contacts
 from .ensemble import array_shape, batch_size, integrate_ensemble
 from .family import facts_at, flat_parameters
 from .loop import Plan, Record, take_steps
+from .redundant import RedundantRun, runner_for
 from .step import Layout, assemble, check_fit
 from .store import StoredStates
 
@@ -120,18 +121,18 @@ def integrate(
         check_room((members or 1) * (steps // save_every + 1), _state_size(q0))
     choice("redundant", redundant, ("refuse", "allow"))
     if members is not None:
-        if engine == "xla" or extended or redundant != "refuse":
+        if engine == "xla" or extended:
             raise InputError(
-                'a batch runs on the native engine, or with engine="cuda" on a GPU, in double precision with '
-                'redundant="refuse"; use jax.vmap otherwise.'
+                'a batch runs on the native engine, or with engine="cuda" on a GPU, in double precision; use jax.vmap '
+                "otherwise."
             )
         ensemble = integrate_ensemble(
             system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
-            members=members, engine=engine,
+            members=members, engine=engine, redundant=redundant,
         )  # fmt: skip
         times = np.broadcast_to(t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2])
         return Run(
-            system, method, ensemble.layout, None, times, ensemble.states, None, None,
+            system, method, ensemble.layout, ensemble.rows, times, ensemble.states, None, None,
             np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
         )  # fmt: skip
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant, any_velocity=any_velocity)
@@ -270,27 +271,31 @@ def _run_eagerly(
     checkpoint: Request | None,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
-    state = np.concatenate([np.ravel(part) for part in start.state])
     begun = time.perf_counter()
-    if engine == "auto" and not extended and has_many_contacts(functions, start.layout):
-        runner = ContactRun(functions, compensated)
-    else:
-        runner = choose_engine(
-            functions, state, t0, h, parameters, compensated=compensated, engine=engine, extended=extended,
+
+    def build(functions, state, t):
+        if engine == "auto" and not extended and has_many_contacts(functions, start.layout):
+            return ContactRun(functions, compensated)
+        return choose_engine(
+            functions, state, t, h, parameters, compensated=compensated, engine=engine, extended=extended,
             fresh=checkpoint is not None, steps=steps,
         )  # fmt: skip
+
+    runner, layout, state = runner_for(system, method, start, t0, build)
     compiled = time.perf_counter()
 
     def reason(carry, status: int, residual: float) -> int:
         doubtful = status == NOT_FINITE and np.isfinite(residual)
-        return reason_of_refusal(functions, carry, t0 + int(carry.step) * h, h, parameters) if doubtful else status
+        return (
+            reason_of_refusal(runner, functions, carry, t0 + int(carry.step) * h, h, parameters) if doubtful else status
+        )
 
     most = None if checkpoint is None else checkpoint.limit()
     chunk_steps = runner.chunk_steps if most is None else min(runner.chunk_steps, most)
-    plan = _plan(functions.n_state, chunk_steps, t0, h, steps, save_every, parameters, retry, reason)
+    plan = _plan(layout.n_state, chunk_steps, t0, h, steps, save_every, parameters, retry, reason)
     first = runner.first_carry(state)
     record = Record(plan, first) if checkpoint is None else stored_record(
-        checkpoint, plan, runner, first, system, method, functions, start.layout, start.rows, compensated
+        checkpoint, plan, runner, first, system, method, functions, layout, start.rows, compensated
     )  # fmt: skip
     try:
         with ProgressBar(progress, steps) as report:
@@ -311,28 +316,27 @@ def _run_eagerly(
     return Run(
         system=system,
         method=method,
-        layout=start.layout,
+        layout=layout,
         rows=start.rows,
         t=None if states is None else times[: len(states)],
         states=states,
         iterations=None if stored else record.iterations.array(),
         worst_iterations=None if stored else record.worst.array(),
-        status=final_status(record.status, interrupted, taken, t0 + taken * h, h, record, record.halved),
+        status=final_status(
+            record.status, interrupted, taken, t0 + taken * h, h, record, record.halved, finding_of(runner)
+        ),
         h=h,
         stats=stats,
         stored=stored,
     )
 
 
-def reason_of_refusal(functions, carry, t: float, h: float, parameters) -> int:
+def reason_of_refusal(runner, functions, carry, t: float, h: float, parameters) -> int:
     """Where Newton ended but the step did not: at a solution that is not the one meant, or beyond the domain of the
     equations. They are finite at the method's own guess in the first case."""
-    arguments = (
-        jnp.asarray(t),
-        jnp.asarray(h),
-        jnp.asarray(carry.state),
-        jnp.asarray(parameters),
-    )
+    if isinstance(runner, RedundantRun):
+        functions, carry = runner.functions, carry._replace(state=runner.reduced(carry.state, t))
+    arguments = tuple(jnp.asarray(part) for part in (t, h, carry.state, parameters))
     residual = functions.residual(functions.guess(*arguments), *arguments)
     return NOT_CONVERGED if bool(jnp.all(jnp.isfinite(residual))) else NOT_FINITE
 
@@ -360,10 +364,10 @@ def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
 
 
 def final_status(
-    code: int, interrupted: bool, taken: int, time_reached: float, h: float, last, halved: int = 0
+    code: int, interrupted: bool, taken: int, time_reached: float, h: float, last, halved: int = 0, finding: str = ""
 ) -> Status:
     """How a run ended that reached `time_reached`; h is the size of the step that follows there, `last` the chunk or
-    the record that holds the last residual."""
+    the record that holds the last residual, `finding` what the runner says about the step that failed."""
     if interrupted:
         return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
     if code == OK:
@@ -373,14 +377,24 @@ def final_status(
         2: "the equations leave their domain (a square root, a logarithm, a division by zero); try a smaller h, "
         "or check the model near this state.",
         3: "constraints become dependent there, or the mass matrix singular; try a smaller h or other coordinates.",
+        4: "The constraints become independent beside a singular configuration, or contradict each other there: start "
+        "beside it, or try a smaller h.",
     }
-    residual = f", last residual {last.residual:.2e}" if last is not None and np.isfinite(last.residual) else ""
+    if code == LEFT_CONSTRAINTS:
+        residual = f": {finding}" if finding else ""
+    else:
+        residual = f", last residual {last.residual:.2e}" if last is not None and np.isfinite(last.residual) else ""
     return Status(
         code,
         taken,
         time_reached,
         f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{residual}. {cures[code]}",
     )
+
+
+def finding_of(runner) -> str:
+    """What a runner says about the step at which it ended."""
+    return runner.finding if isinstance(runner, RedundantRun) else ""
 
 
 def status_of_code(code: int, steps: int, time: float) -> Status:

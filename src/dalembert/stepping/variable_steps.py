@@ -20,6 +20,7 @@ from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
+from .redundant import runner_for
 from .simulate import (
     ProgressBar,
     Run,
@@ -27,6 +28,7 @@ from .simulate import (
     checked,
     checked_save_every,
     final_status,
+    finding_of,
     reason_of_refusal,
 )
 from .step import assemble
@@ -107,12 +109,15 @@ def integrate_sizes(
     check_start(system, method, t0, start)
     functions = assemble(system, method, start.layout, start.rows)
     parameters = np.asarray(flat_parameters(system))
-    state = np.concatenate([np.ravel(part) for part in start.state])
     begun = time.perf_counter()
-    runner = choose_engine(
-        functions, state, t0, float(grid.sizes[0]), parameters, compensated=compensated, engine=engine,
-        extended=precision == "extended", sizes=True,
-    )  # fmt: skip
+
+    def build(functions, state, t):
+        return choose_engine(
+            functions, state, t, float(grid.sizes[0]), parameters, compensated=compensated, engine=engine,
+            extended=precision == "extended", sizes=start.rows is None,
+        )  # fmt: skip
+
+    runner, layout, state = runner_for(system, method, start, t0, build)
     compiled = time.perf_counter()
     fresh = np.concatenate([[0], grid.sizes[1:] != grid.sizes[:-1]]).astype(np.int64)
     steps = TimeSteps(grid.times[:-1].copy(), grid.sizes, fresh)
@@ -140,18 +145,18 @@ def integrate_sizes(
     finished = time.perf_counter()
     now, size = float(grid.times[taken]), float(grid.sizes[min(taken, len(grid.sizes) - 1)])
     if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
-        status = reason_of_refusal(functions, carry, now, size, parameters)
+        status = reason_of_refusal(runner, functions, carry, now, size, parameters)
     states, counts = np.concatenate(saved), np.concatenate(iterations)
     return Run(
         system=system,
         method=method,
-        layout=start.layout,
+        layout=layout,
         rows=start.rows,
         t=grid.times[::save_every][: len(states)],
         states=states,
         iterations=counts,
         worst_iterations=np.concatenate(worst),
-        status=final_status(status, interrupted, taken, now, size, chunk),
+        status=final_status(status, interrupted, taken, now, size, chunk, finding=finding_of(runner)),
         h=grid.sizes.tolist(),
         stats={
             "engine": runner.name,

@@ -34,11 +34,13 @@ from ..stepping import (
     Run,
     Status,
     is_traced,
+    least_norm,
     member,
     multipliers,
     observe,
     observe_batch,
     recognised,
+    redundant_multipliers,
     status_of_code,
 )
 from .files import dataset_of, read, write
@@ -197,9 +199,10 @@ class Trajectory:
         """
         if "lam" in self._arrays:
             return self._arrays["lam"]
-        rows = self._info["rows"]
         lam = self._multipliers[0]
-        return lam if rows is None else self._minimum_norm(lam, rows)
+        return (
+            lam if self._info["rows"] is None else least_norm(self._require_system("multipliers"), self.t, self.q, lam)
+        )
 
     @functools.cached_property
     def psi(self):
@@ -212,15 +215,6 @@ class Trajectory:
         if isinstance(self.system, OverdeterminedDAE):
             return self.lam
         return self._arrays["psi"] if "psi" in self._arrays else self._multipliers[1]
-
-    def _minimum_norm(self, lam, rows):
-        mechanics = mechanics_of(self._require_system("multipliers"))
-
-        def full(t, q, lam):
-            jacobian = jax.jacfwd(lambda q: mechanics.constraint(t, q))(q)
-            return jnp.linalg.lstsq(jacobian.T, jacobian[jnp.asarray(rows)].T @ lam, rcond=1e-10)[0]
-
-        return np.asarray(jax.jit(jax.vmap(full))(self.t, self.q, lam))
 
     @functools.cached_property
     def _multipliers(self) -> tuple[Any, Any]:
@@ -235,7 +229,9 @@ class Trajectory:
             found = jax.vmap(mechanics_of(system, rows).acceleration)(*states)
             return found.lam, found.psi
         self._check_single_run()
-        both = multipliers(system, rows, *states)
+        if rows is not None:
+            return redundant_multipliers(system, rows, *states, raw[0].shape[1])
+        both = multipliers(system, None, *states)
         return both[:, : raw[0].shape[1]], both[:, raw[0].shape[1] :]
 
     @functools.cached_property

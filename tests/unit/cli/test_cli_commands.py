@@ -212,6 +212,22 @@ def test_check_of_dependent_constraints_and_a_singular_mass(dalembert, tmp_path)
     assert "has rank 1" in answer.error
 
 
+def test_check_allows_dependent_constraints(dalembert, tmp_path):
+    path = tmp_path / "twice.py"
+    path.write_text(
+        "import dalembert as da\nimport jax.numpy as jnp\n\n\nclass Twice(da.System):\n"
+        "    def lagrangian(self, t, q, v):\n        return 0.5 * v @ v - q[1]\n"
+        "    def holonomic(self, t, q):\n        g = q @ q - 1.0\n        return jnp.stack([g, 2.0 * g])\n"
+    )
+    start = ("--q0", "1,0", "--v0", "0,1", "--h", "0.01")
+    assert dalembert("check", f"{path}:Twice", *start).status == 1
+    answer = dalembert("check", f"{path}:Twice", *start, "--method", "rattle", "--redundant", "allow")
+    assert answer.status == 0
+    assert value_of(answer.out, "rank") == "1 of 2"
+    off = dalembert("check", f"{path}:Twice", "--q0", "1.1,0", "--v0", "0,1", "--redundant", "allow")
+    assert "--project would move q by 1.0e-01" in off.out
+
+
 def test_converge_prints_errors_and_orders(dalembert, tmp_path):
     path = tmp_path / "orders.png"
     answer = dalembert("converge", "pendulum", "--h0", "0.04", "--levels", "3", "--t-end", "1", "--plot", path)

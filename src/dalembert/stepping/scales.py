@@ -1,0 +1,116 @@
+"""What is large and what is small: the size of a constraint is that of its terms, whatever the units.
+
+With J the derivatives of g by everything it depends on, x = (q, t, parameters), the terms of row i have the size ::
+
+    s_i = sum_j |J_ij x_j|                          a relative change of all x by e changes g_i by at most e s_i
+    s_i = sum_j |G_ij v_j| + |g_t,i|                the same for the hidden constraint G v + g_t,  G = g_q
+    s_i = sum_j |k_v,ij v_j| + |k_i - (k_v v)_i|    and for a nonholonomic one, linear in v or nearly so
+
+A defect is judged relative to s_i, so that the same mechanism in metres and in nanometres is judged alike. Where the
+terms of a row vanish (q_5 = 0), what is left of the other coordinates by roundoff has to pass: to s_i is added
+`ROUNDOFF_PART` times |G_i| max_j |q_j|, or |G_i| V with V the largest speed, where that is not zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+
+from ..engine import Function, find_root, row_lengths
+from ..formulation import mechanics_of
+from ..problem import AbstractSystem
+from .family import Family, equation, flat_parameters, for_family
+
+#: A row without terms of its own has this part of the size that the largest coordinate would give it. Times the
+#: tolerance for a start (1e-9) it is some tens of the roundoff of that coordinate.
+ROUNDOFF_PART = 1e-5
+
+
+class Constraints(NamedTuple):
+    """The holonomic constraints at one point: g, g_q, g_t and the sizes of the terms of each row."""
+
+    value: np.ndarray
+    gradients: sparse.csr_matrix
+    by_time: np.ndarray
+    scales: np.ndarray
+
+
+def size_of(x) -> float:
+    """The largest number, or 1 where all are zero."""
+    largest = float(np.max(np.abs(np.asarray(x, dtype=np.float64)), initial=0.0))
+    return largest if largest > 0 and np.isfinite(largest) else 1.0
+
+
+def constraints_at(system: AbstractSystem, t, q) -> Constraints:
+    """The holonomic constraints at one point, with their sizes."""
+    q = np.asarray(q, dtype=np.float64)
+    n = len(q)
+    x = np.concatenate([q, [float(t)], np.asarray(flat_parameters(system))])
+    value, derivatives = _constraints(Family(system), n)(x)
+    gradients = derivatives[:, :n]
+    terms = np.nan_to_num(abs(derivatives) @ np.abs(x), nan=0.0, posinf=0.0)
+    return Constraints(
+        value, gradients, derivatives[:, [n]].toarray()[:, 0],
+        terms + ROUNDOFF_PART * row_lengths(gradients) * size_of(q),
+    )  # fmt: skip
+
+
+@for_family()
+def _constraints(family: Family, n: int) -> Function:
+    return Function(lambda x: mechanics_of(family.at(x[n + 1 :])).constraint(x[n], x[:n]))
+
+
+def hidden_at(found: Constraints, v, speed: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """g_q v + g_t and the sizes of its terms; `speed` is a speed of the system, where one is known."""
+    v = np.asarray(v, dtype=np.float64)
+    scales = abs(found.gradients) @ np.abs(v) + np.abs(found.by_time)
+    largest = max(float(np.max(np.abs(v), initial=0.0)), speed)
+    return (
+        found.gradients @ v + found.by_time,
+        scales + ROUNDOFF_PART * row_lengths(found.gradients) * largest,
+    )
+
+
+def nonholonomic_at(system: AbstractSystem, t, q, v, speed: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """k and the sizes of its terms."""
+    value, by_v = equation(system, "nonholonomic")(v, t, q)
+    scales = abs(by_v) @ np.abs(v) + np.abs(value - by_v @ v)
+    return value, scales + ROUNDOFF_PART * row_lengths(by_v) * max(float(np.max(np.abs(v), initial=0.0)), speed)
+
+
+def natural_speed(system: AbstractSystem, rows, t, q, v, p) -> float:
+    """The speed sqrt(|a| |q|) that the forces give within the size of the system: next to it a velocity at rest is
+    roundoff. Zero where there are no accelerations."""
+    mechanics = mechanics_of(system, rows)
+    sizes = jax.eval_shape(
+        lambda: (
+            mechanics.constraint(jnp.asarray(t), jnp.asarray(q)),
+            mechanics.velocity_constraint(jnp.asarray(t), *map(jnp.asarray, (q, v))),
+        )
+    )
+    unknowns = 2 * len(q) + sum(size.shape[0] for size in sizes)
+    x = find_root(equation(system, "ideal acceleration", rows), np.zeros(unknowns), t, q, v, p)
+    if x is None:
+        return 0.0
+    return float(np.sqrt(np.max(np.abs(x[: len(q)]), initial=0.0) * size_of(q)))
+
+
+def relative(defects: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Defects in units of their sizes; a defect without any terms is infinite."""
+    defects = np.abs(defects)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(defects == 0, 0.0, defects / scales)
+
+
+def row_names(rows, kind: str = "holonomic") -> str:
+    """Rows of a constraint in words, neighbours together: holonomic[0..17], holonomic[20]."""
+    found, names = sorted(int(row) for row in rows), []
+    for _, group in itertools.groupby(enumerate(found), lambda pair: pair[1] - pair[0]):
+        run = [row for _, row in group]
+        names += [f"{kind}[{run[0]}..{run[-1]}]"] if len(run) > 2 else [f"{kind}[{row}]" for row in run]
+    return ", ".join(names)
