@@ -1,6 +1,6 @@
 """The table of the audit: every method, every claim, every system of the gallery that fits: `make audit`.
 
-Measures come from `tests/claims/claim_cases.py`, which the tests of the claims use too. What does not hold stands in
+Measures and settings are those of the tests of the claims. What does not hold stands in
 the table with its number. Results are kept while it runs, so that a run that was stopped goes on.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import json
+import math
 import multiprocessing
 import pathlib
 import sys
@@ -22,7 +23,9 @@ import claim_cases as claims  # noqa: E402
 from benchmarks.pages import fill  # noqa: E402
 
 import dalembert as da  # noqa: E402
+from dalembert import diagnostics  # noqa: E402
 from dalembert.gallery import GALLERY  # noqa: E402
+from dalembert.gallery.settings import case_of  # noqa: E402
 from dalembert.method.catalogue import FAMILY_CATALOGUE  # noqa: E402
 
 #: The methods of the claims, and those of the families that fit systems of the gallery.
@@ -43,51 +46,33 @@ COLUMNS = {
 }  # fmt: skip
 
 
-#: What a fit of an order says when too few errors are larger than roundoff.
-BELOW_ROUNDOFF = "points above roundoff"
+def all_cases() -> list[tuple[str, str]]:
+    return claims.pairs(METHODS)
 
 
-def all_cases() -> list[claims.Case]:
-    return [
-        claims.Case(method_name, method, name)
-        for method_name, method in METHODS.items()
-        for name in GALLERY
-        if claims.fits(method, GALLERY[name]())
-    ]
-
-
-def measured(case: claims.Case) -> dict[str, dict[str, Any]]:
+def measured(method: str, system: str) -> dict[str, dict[str, Any]]:
     """What was found for every claim of a case, by the claim."""
-    measures = dict(claims.claims_of(case))
-    if case.claims.symplectic and case.system_name in SYMPLECTIC_ON:
-        measures["symplectic"] = lambda: claims.measure_symplectic(case)
-    found = {}
-    for claim, measure in measures.items():
-        try:
-            number = measure()
-            found[claim] = {"value": number.value, "wanted": number.wanted, "holds": number.holds}
-        except da.MethodDoesNotFit:  # as it turns out at the start of the motion
-            return {}
-        except (AssertionError, da.DalembertError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            if BELOW_ROUNDOFF in reason:  # nothing to measure: the errors are roundoff already
-                continue
-            found[claim] = {"value": None, "wanted": reason, "holds": False}
-    claims.errors_at_end.cache_clear()
-    claims.long_run.cache_clear()
-    return found
+    case = case_of(system, GALLERY[system](), METHODS[method])
+    try:
+        found = diagnostics.measured(case, symplectic=system in SYMPLECTIC_ON)
+    except da.MethodDoesNotFit:  # as it turns out at the start of the motion
+        return {}
+    return {
+        claim: {"value": None if math.isnan(value) else value, "wanted": wanted, "holds": holds}
+        for claim, (value, wanted, holds) in found.found.items()
+    }
 
 
 def measure_numbered(number: int) -> tuple[str, dict[str, Any]]:
     """For a process of its own: the case of this number."""
     case = all_cases()[number]
-    return str(case), measured(case)
+    return "-".join(case), measured(*case)
 
 
 def results(kept: pathlib.Path, jobs: int) -> dict[str, dict[str, Any]]:
     """All cases; those in the file `kept` are not measured again."""
     found = json.loads(kept.read_text()) if kept.is_file() else {}
-    todo = [k for k, case in enumerate(all_cases()) if str(case) not in found]
+    todo = [k for k, case in enumerate(all_cases()) if "-".join(case) not in found]
     begun, processes = time.perf_counter(), multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=processes) as pool:
         for done, (case, entry) in enumerate(pool.map(measure_numbered, todo), start=1):
@@ -109,8 +94,8 @@ def cell(entry: dict[str, Any]) -> str:
 def table(found: dict[str, dict[str, Any]]) -> str:
     """One row for each method on each system; what is not claimed or does not apply is a dash."""
     count = [entry["holds"] for case in found.values() for entry in case.values()]
-    missing = [case for case in all_cases() if str(case) not in found]
-    incomplete = ", ".join(dict.fromkeys(case.method_name for case in missing))
+    missing = [case for case in all_cases() if "-".join(case) not in found]
+    incomplete = ", ".join(dict.fromkeys(method for method, _ in missing))
     lines = [
         f"{len(count)} measurements of {len(METHODS)} methods on {len(GALLERY)} systems; "
         f"{sum(count)} hold, {len(count) - sum(count)} fail."
@@ -119,14 +104,14 @@ def table(found: dict[str, dict[str, Any]]) -> str:
         "| method | system | " + " | ".join(COLUMNS) + " |",
         "| --- " * (2 + len(COLUMNS)) + "|",
     ]
-    for case in all_cases():
-        entries = found.get(str(case))
+    for method, system in all_cases():
+        entries = found.get(f"{method}-{system}")
         if not entries:
             continue
         cells = [
             " / ".join(cell(entries[name]) for name in names if name in entries) or "-" for names in COLUMNS.values()
         ]
-        lines.append(f"| {case.method_name} | {case.system_name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {method} | {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -7,10 +7,12 @@ from typing import ClassVar
 import claim_cases as measured
 import jax.numpy as jnp
 import pytest
-from claim_cases import Case
 
 import dalembert as da
+from dalembert.diagnostics import Case
 from dalembert.formulation import Acceleration
+from dalembert.gallery import GALLERY
+from dalembert.gallery.settings import case_of
 from dalembert.method import Claims, Method, Rattle, Shake, Step
 
 
@@ -36,7 +38,11 @@ class UnderlyingEuler(Method):
         return step.end(dq=h * start.v, dp=h * x.p_rate, v=start.v + h * x.v_rate, lam=x.lam, psi=x.psi)
 
 
-WRONG = Case("underlying-euler", UnderlyingEuler(), "spherical-pendulum")
+def case(method: Method, system: str) -> Case:
+    return case_of(system, GALLERY[system](), method)
+
+
+WRONG = case(UnderlyingEuler(), "spherical-pendulum")
 
 
 @pytest.mark.parametrize("quantity", ["q", "p", "lam"])
@@ -72,7 +78,7 @@ def test_drift_of_energy_is_found_out():
         measured.check_bounded_energy(WRONG)
 
 
-NONHOLONOMIC = Case("underlying-euler", UnderlyingEuler(), "mobile-robot")
+NONHOLONOMIC = case(UnderlyingEuler(), "mobile-robot")
 
 
 @pytest.mark.parametrize("quantity", ["q", "p", "psi"])
@@ -93,7 +99,7 @@ def test_drift_of_energy_with_a_nonholonomic_constraint_is_found_out():
 
 def test_a_claim_that_shake_does_not_make_is_not_kept():
     """SHAKE: the hidden constraint is violated, and the momentum does not return."""
-    shake = Case("shake", Shake(), "spherical-pendulum")
+    shake = case(Shake(), "spherical-pendulum")
     with pytest.raises(AssertionError):
         measured.check_constraint(shake, "velocity")
     with pytest.raises(AssertionError):
@@ -102,6 +108,6 @@ def test_a_claim_that_shake_does_not_make_is_not_kept():
 
 def test_the_energy_is_kept_by_the_method_that_claims_it_and_by_no_other():
     """RATTLE only bounds its error; a discrete derivative that needs no invariants keeps it."""
-    measured.check_energy(Case("energy-momentum", da.EnergyMomentum("gonzalez"), "spherical-pendulum"))
+    measured.check_energy(case(da.EnergyMomentum("gonzalez"), "spherical-pendulum"))
     with pytest.raises(AssertionError):
-        measured.check_energy(Case("rattle", da.Rattle(), "spherical-pendulum"))
+        measured.check_energy(case(da.Rattle(), "spherical-pendulum"))

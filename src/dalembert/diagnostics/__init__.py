@@ -1,5 +1,6 @@
 """What the numbers say: orders, structure, drift."""
 
+from .claims import Case, Measured, MeasuredClaims, Setting, claims_of, measure_claims, measured
 from .comparison import Curve, compare, energy_errors
 from .convergence import EndErrors, ObservedOrder, WorkPrecision, end_errors, observed_order, work_precision
 from .foreign import ForeignRun, ForeignSolver, foreign_solvers
@@ -14,6 +15,7 @@ from .structure import ReversibilityDefect, reversed_system, reversibility_defec
 
 __all__ = [
     "Candidate",
+    "Case",
     "ConstraintRank",
     "Curve",
     "DiscretePrinciple",
@@ -21,11 +23,15 @@ __all__ = [
     "EndErrors",
     "ForeignRun",
     "ForeignSolver",
+    "Measured",
+    "MeasuredClaims",
     "ObservedOrder",
     "Recommendation",
     "ReversibilityDefect",
+    "Setting",
     "StepResolution",
     "WorkPrecision",
+    "claims_of",
     "compare",
     "constraint_rank",
     "discrete_principle",
@@ -36,6 +42,8 @@ __all__ = [
     "hausdorff_distance",
     "l1_error",
     "l2_error",
+    "measure_claims",
+    "measured",
     "observed_order",
     "recommend",
     "reference_solution",

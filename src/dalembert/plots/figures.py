@@ -6,7 +6,7 @@ not appear in pyplot; without one it is a figure of pyplot, shown by `plt.show()
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,9 +76,16 @@ def plot_constraints(run, path=None) -> Figure:
     return _figure(run, path, 6.4, 3.8, lambda figure: draw_constraints(figure.add_subplot(), run))
 
 
+def _step_sizes(h) -> np.ndarray:
+    h = floats("h", h, finite=True)
+    if h.ndim != 1 or not len(h) or not np.all(h > 0):
+        raise InputError(f"h must be positive step sizes of shape (k,), got {shown(h)}.")
+    return h
+
+
 def plot_convergence(
     h,
-    errors: dict,
+    errors: Mapping,
     path=None,
     *,
     order: float | None = None,
@@ -87,17 +94,22 @@ def plot_convergence(
     """Errors against step sizes in double logarithmic axes, with a line of slope `order`.
 
     Args:
-        h: step sizes.
+        h: step sizes, or those of each of the errors by its name.
         errors: named errors, one per step size.
         path: where to save the figure, if at all.
         order: the order that is claimed.
         labels: of the two axes.
     """
     check_figure(path)
-    h = floats("h", h, finite=True)
-    if h.ndim != 1 or not len(h) or not np.all(h > 0):
-        raise InputError(f"h must be positive step sizes of shape (k,), got {shown(h)}.")
-    errors = named_values("errors", errors, h.shape)
+    if isinstance(h, Mapping):
+        sizes = {name: _step_sizes(own) for name, own in h.items()}
+        if not isinstance(errors, Mapping) or set(errors) != set(sizes):
+            raise InputError(f"errors must have the names of h, {', '.join(map(str, sizes))}, got {shown(errors)}.")
+        errors = {name: named_values("errors", {name: errors[name]}, sizes[name].shape)[name] for name in sizes}
+    else:
+        errors = named_values("errors", errors, _step_sizes(h).shape)
+        sizes = dict.fromkeys(errors, _step_sizes(h))
+    h = np.unique(np.concatenate(list(sizes.values())))[::-1]
     order = None if order is None else number("order", order, 0.0, 100.0)
     if not isinstance(labels, tuple | list) or len(labels) != 2 or not all(isinstance(text, str) for text in labels):
         raise InputError(f"labels must be two texts, for the axes of h and of the errors, got {shown(labels)}.")
@@ -108,7 +120,9 @@ def plot_convergence(
         for k, (label, values) in enumerate(errors.items()):
             good = np.isfinite(values) & (values > 0)
             largest = max(largest, float(np.max(values[good], initial=0.0)))
-            axes.plot(h[good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label)
+            axes.plot(
+                sizes[label][good], values[good], "os^Dvp"[k % 6], ls="-", color=PALETTE[k % len(PALETTE)], label=label
+            )
         axes.set_xscale("log")
         axes.set_yscale("log")
         if order is not None and largest > 0:

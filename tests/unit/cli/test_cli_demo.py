@@ -1,5 +1,7 @@
 """The demonstration on two small systems: files, page, verdict."""
 
+import dataclasses
+
 import pytest
 
 import dalembert as da
@@ -7,7 +9,7 @@ from dalembert import report
 from dalembert.gallery import GALLERY
 from dalembert.method import CATALOGUE
 from dalembert.report.demo import DEMONSTRATED, demonstrate
-from dalembert.report.measure import _failures
+from dalembert.report.measure import measure
 from dalembert.report.page import Picture, page
 
 SMALL = {name: GALLERY[name] for name in ("pendulum", "harmonic-oscillator")}
@@ -72,17 +74,15 @@ def test_page_shows_failures(result, tmp_path):
     assert "pendulum with rattle: order of q: 1.00 &lt; 2" in text
 
 
-def test_claims_that_fail_are_found(result, monkeypatch):
-    found = result.measurements[0]
-    assert found.method_name == "rattle"
-    monkeypatch.setattr(found, "orders", {"q": 1.5, "p": None, "lam": 2.0})
-    monkeypatch.setattr(found, "max_hidden", 1e-3)
-    monkeypatch.setattr(found, "energy_trend", found.energy_error)
-    failures = _failures(found, da.Rattle())
-    assert [text.partition(" ")[0] for text in failures if not text.startswith("max |g| ")] == [
-        "order",
-        "max",
-        "the",
+def test_claims_that_fail_are_found(monkeypatch):
+    """A method that claims one order more than it has, and a constraint that it does not keep."""
+    wrong = dataclasses.replace(da.Shake.claims, order=3, constraints=("position", "velocity"))
+    monkeypatch.setattr(da.Shake, "claims", wrong)
+    found = measure("pendulum", GALLERY["pendulum"](), "shake", da.Shake())
+    assert [text.partition(":")[0] for text in found.failures] == [
+        "order of q",
+        "order of p",
+        "constraint at velocity level",
     ]
 
 
