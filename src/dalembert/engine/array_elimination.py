@@ -15,6 +15,7 @@ from .array_substitution import substitute_linear
 from .array_values import ArrayValues, Rewriting
 from .banded import Band, band_of
 from .block_triangular import matched_rows
+from .dependence import held_behind_steps
 from .elimination import FIRST_BLOCK, Scaling, check_structure
 from .ragged import LargestOf, distinct, reduced
 from .sparse_elimination import PIVOT_THRESHOLD
@@ -140,7 +141,9 @@ def reduce_arrays(
 
     solved, blocks, growth, solutions = Rewriting(program), [], [first.growth], []
     block_of = np.zeros(n, np.int64)
-    for equations, unknowns, linear in _blocks(program, matrix, rows_left, np.flatnonzero(~taken_columns), names):
+    stepped = held_behind_steps(program, rows_left, right[rows_left])
+    columns_left = np.flatnonzero(~taken_columns)
+    for equations, unknowns, linear in _blocks(program, matrix, rows_left, columns_left, stepped, names):
         kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
         system = matrix.part(kept)
         system.nodes = solved(system.nodes)
@@ -216,9 +219,10 @@ def largest_sizes(values: np.ndarray) -> np.ndarray:
     return np.where(infinite.all(axis=1), 1.0, sizes.max(axis=1, initial=0.0))
 
 
-def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, names):
+def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, stepped, names):
     """(equations, unknowns, linear) in the order of solution. Strong components that can be solved at the same time
-    form one block, those that are linear in their own unknowns another."""
+    form one block, those that are linear in their own unknowns another. Equations hold what the matrix says and, with
+    no derivative, the unknowns `stepped`, (rows, columns)."""
     if not len(rows):
         return
     row_place, column_place = np.zeros(matrix.size, np.int64), np.zeros(matrix.size, np.int64)
@@ -228,15 +232,19 @@ def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np
     match = matched_rows(counts, entry_columns, rows.tolist(), columns.tolist(), names)
     owner = np.empty(len(columns), np.int64)
     owner[match] = np.arange(len(rows))
-    needs = sparse.csr_matrix((np.ones(len(entry_rows)), (entry_rows, owner[entry_columns])), shape=(len(rows),) * 2)
+    source = np.concatenate([entry_rows, row_place[stepped[0]]])
+    target = owner[np.concatenate([entry_columns, column_place[stepped[1]]])]
+    needs = sparse.csr_matrix((np.ones(len(source)), (source, target)), shape=(len(rows),) * 2)
     count, label = csgraph.connected_components(needs, directed=True, connection="strong")
-    depth = _depths(label[entry_rows], label[owner[entry_columns]], count)[label]
+    depth = _depths(label[source], label[target], count)[label]
     depth_of_unknown = np.zeros(matrix.size, np.int64)
     depth_of_unknown[columns[match]] = depth
     levels = levels_of(program, matrix.nodes, depth_of_unknown)[matrix.nodes]
     own = label[entry_rows] == label[owner[entry_columns]]
     nonlinear = np.zeros(count, bool)
     nonlinear[label[entry_rows[own & (levels >= FIRST_BLOCK + depth[entry_rows])]]] = True
+    behind = slice(len(entry_rows), None)
+    nonlinear[label[source[behind]][label[source[behind]] == label[target[behind]]]] = True
     order = 2 * depth + nonlinear[label]
     iterated = np.unique(order[order % 2 == 1])
     if len(iterated) > MOST_BLOCKS:

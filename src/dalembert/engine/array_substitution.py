@@ -15,6 +15,7 @@ from ..errors import ModelError
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .array_program import ONCE_A_RUN, WITH_UNKNOWNS, ArrayProgram
 from .array_values import ArrayValues, Rewriting
+from .dependence import held_behind_steps
 from .elimination import SUBSTITUTION_THRESHOLD
 from .ragged import LargestOf, distinct, joined, reduced
 
@@ -28,6 +29,10 @@ class Pattern:
 
     def __init__(self, size: int, places: np.ndarray) -> None:
         self._size, self._places = size, distinct(places)
+
+    @property
+    def places(self) -> np.ndarray:
+        return self._places
 
     @property
     def rows(self) -> np.ndarray:
@@ -82,10 +87,14 @@ class _Equations:
     def __init__(self, program, x, residual, jacobian: Matrix, values: ArrayValues, row_scale) -> None:
         self.program, self.x, self.values, self.row_scale = program, x, values, row_scale
         self.size = len(x)
+        stepped = Pattern(self.size, _places(self.size, *held_behind_steps(program, np.arange(self.size), residual)))
+        self.stepped = np.zeros(self.size, bool)  # rows of which a small coefficient is not to be taken
+        self.stepped[stepped.rows] = True
         simple = program.when[jacobian.nodes] < WITH_UNKNOWNS
+        simple &= ~stepped.holds(jacobian.rows, jacobian.columns)
         self.linear, hidden = jacobian.part(simple), jacobian.part(~simple)
-        self.rest = _without_linear_part(program, x, residual, jacobian)
-        places = hidden.rows * self.size + hidden.columns
+        self.rest = _without_linear_part(program, x, residual, jacobian, simple)
+        places = np.concatenate([p for p in (_places(self.size, hidden.rows, hidden.columns), stepped.places)])
         self.named, self.meant = Pattern(self.size, places), Pattern(self.size, places)
         sizes = self._sizes(jacobian)
         self.column_size = LargestOf(jacobian.columns, self.size)(sizes)
@@ -138,6 +147,7 @@ class _Equations:
         steady = np.ones(len(when), bool)
         steady[changing] = _steady(self.values(linear.nodes[changing]))
         usable = steady & np.all(own > 0, axis=1)
+        usable &= ~(late & self.stepped[linear.rows])
         usable &= ~late | (~changing & np.all(own >= LAST_THRESHOLD * column, axis=1))
         return likeness.largest(np.where(usable, 4 * (late + 2 * changing) + when, _NEVER))
 
@@ -158,6 +168,7 @@ class _Equations:
         changes = reduced(program, "add", changes, done.touched, self.size, program.zero)
         self.rest = program.sub(self.rest, changes)
         pivot_rows = done.rows[done.pivot]
+        self.stepped[done.touched[self.stepped[pivot_rows]]] = True
         self.named.add(*self.named.of_rows(pivot_rows, done.touched))
         self.meant.add(*self.meant.of_rows(pivot_rows, done.touched))
         # equations that name an eliminated unknown mean the unknowns of its definition
@@ -203,13 +214,18 @@ class _Equations:
 _NEVER = 100
 
 
-def _without_linear_part(program: ArrayProgram, x: np.ndarray, residual: np.ndarray, jacobian: Matrix) -> np.ndarray:
+def _places(size: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return rows * size + columns
+
+
+def _without_linear_part(
+    program: ArrayProgram, x: np.ndarray, residual: np.ndarray, jacobian: Matrix, simple: np.ndarray
+) -> np.ndarray:
     """The residuals at zero for the unknowns that each holds linearly.
 
     Many equations are rewritten at once, with one set of unknowns put to zero: those that some of them hold linearly
     and none otherwise. Equations for which that is not the right set wait for the next turn, or are split in two.
     """
-    simple = program.when[jacobian.nodes] < WITH_UNKNOWNS
     rest = np.array(residual)
     turns = [np.arange(len(x))]
     while turns:

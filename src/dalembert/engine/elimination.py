@@ -3,7 +3,8 @@
 Four passes over a scalar program, none of which knows what the unknowns mean.
 
 1. *Substitution.* Where an equation contains an unknown x_j only as c x_j with c independent of all unknowns, x_j is
-   written in terms of the others, x_j = -(rest) / c, and disappears. Pairs (equation, unknown) are taken in the order
+   written in terms of the others, x_j = -(rest) / c, and disappears. What it contains is asked of its operations, not
+   of its derivatives (`dependence.py`). Pairs (equation, unknown) are taken in the order
    constant c, c of the run, c of the step, and by Markowitz cost among those; c must be large against its column.
 2. *Schur complement.* The Jacobian of the equations left, by the unknowns left, follows by eliminating the same pairs.
 3. *Block triangular form.* What is left splits into blocks that can be solved one after the other. A block that is
@@ -25,6 +26,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .block_triangular import block_triangular
+from .dependence import agrees, not_affine
 from .program import CONST, INPUT, LINEAR, Program, Values
 from .ragged import LargestOf
 from .sparse_elimination import Factors, Pivoting, eliminate_columns
@@ -150,6 +152,8 @@ def reduce_step(
     pivots = eliminate_columns(program, matrix, pairs)
 
     components, levels = _ordered_blocks(program, x, matrix, right, rows_left, unknowns_left, names)
+    index_of = {int(x[j]): index for index, (_, unknowns) in enumerate(components) for j in unknowns}
+    bent = dict(zip(rows_left, not_affine(program, [right[i] for i in rows_left], index_of), strict=True))
     block_of = np.zeros(n, dtype=np.int64)
     solved: dict[int, int] = {}
     blocks: list[Block] = []
@@ -157,13 +161,20 @@ def reduce_step(
         system = [{j: matrix[i][j] for j in unknowns if j in matrix[i]} for i in equations]
         right_side = [right[i] for i in equations]
         linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
+        at_zero = right_side
+        if linear:
+            at_zero = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
+            linear = not any(bent[i] >> index & 1 for i in equations) and all(
+                agrees(values, full, rest, [(node, int(x[j])) for j, node in row.items()])
+                for full, rest, row in zip(right_side, at_zero, system, strict=True)
+            )
         system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
         pivoting = Pivoting(values, scaling.rows[equations])
         factors = Factors(program, system, unknowns, pivoting)
         pivots += factors.pivots
         linear = linear and (factors.safe or any_pivots)  # at once, if no pivot can come close to zero; else by Newton,
         if linear:  # which corrects its own roundoff
-            right_side = substitute(program, right_side, {int(x[j]): program.zero for j in unknowns})
+            right_side = at_zero
         update = factors.solve(substitute(program, right_side, solved))
         if linear:
             solved.update({int(x[j]): program.neg(update[j]) for j in unknowns})
@@ -256,8 +267,22 @@ def substitution_pairs(
     """
     n = len(x)
     constant = Levels(program, np.zeros(n, dtype=np.int64))
-    linear = [{j: node for j, node in row.items() if constant[node] < FIRST_BLOCK} for row in jacobian]
+    bent = not_affine(program, residual.tolist(), {int(node): j for j, node in enumerate(x.tolist())})
+    linear = [
+        {j: node for j, node in row.items() if constant[node] < FIRST_BLOCK and not bent[i] >> j & 1}
+        for i, row in enumerate(jacobian)
+    ]
     rest = [substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0] for i in range(n)]
+    # what such an equation holds with a small coefficient does not determine the unknown: that its own one is behind a
+    # step leaves it none
+    stepped = {
+        i for i, row in enumerate(jacobian) if any(bent[i] >> j & 1 for j in row if constant[row[j]] < FIRST_BLOCK)
+    }
+    stepped |= {i for i, row in enumerate(jacobian) if bent[i] & ~sum(1 << j for j in row)}
+    for i, row in enumerate(linear):  # a function may come with derivatives that are not its own
+        if not agrees(values, int(residual[i]), rest[i], [(node, int(x[j])) for j, node in row.items()]):
+            linear[i], rest[i] = {}, int(residual[i])
+            stepped.add(i)
     # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
     unknown_of = {int(node): j for j, node in enumerate(x.tolist())}
     others = [
@@ -286,6 +311,8 @@ def substitution_pairs(
             if constant[node] > ONCE_A_RUN and not _steady(values[node]):
                 continue
             if late and (constant[node] > ONCE_A_RUN or not np.all(own >= LAST_THRESHOLD * column_size[j])):
+                continue
+            if late and i in stepped:
                 continue
             if np.all(own > 0):
                 heapq.heappush(queue, (late, constant[node], cost_of(i, j), i, j, node))
@@ -338,6 +365,8 @@ def substitution_pairs(
                 _set(linear[other], holders, other, k, new, program.zero)
             rest[other] = program.sub(rest[other], program.mul(factor, rest[i]))
             others[other] |= others[i]
+            if i in stepped:
+                stepped.add(other)
             for k in others[other] & set(linear[other]):  # linear before, but hidden in the rest now
                 rest[other] = program.add(rest[other], program.mul(linear[other].pop(k), int(x[k])))
                 holders[k].discard(other)
