@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.installed-browser
+# how long the long tests look for silent differences on random models, both workers together
+FUZZ_MINUTES ?= 60
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-long test-browser lint format docs bench bench-peers clean
@@ -26,7 +28,7 @@ test: $(INSTALLED) ## Run the fast tests
 	$(BIN)/pytest -n 2 -q
 
 test-long: $(INSTALLED) ## Run the long tests and the comparisons with other programs
-	$(BIN)/pytest -n 2 -m "long or oracle"
+	DALEMBERT_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/pytest -n 2 -m "long or oracle"
 
 $(BROWSER): $(INSTALLED) requirements-browser.lock
 	$(BIN)/python -m pip install -r requirements-browser.lock
