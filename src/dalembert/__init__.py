@@ -81,6 +81,31 @@ from .method import (  # noqa: E402
     radau_iia,
     standard_gauss,
 )
+from .multibody import (  # noqa: E402
+    Box,
+    Capsule,
+    Continuous,
+    ConvexMesh,
+    Cylinder,
+    Cylindrical,
+    Distance,
+    Ellipsoid,
+    Fixed,
+    Floating,
+    Multibody,
+    Planar,
+    PointOnCurve,
+    PointOnLine,
+    PointOnPlane,
+    Prismatic,
+    Revolute,
+    Screw,
+    SixAxis,
+    Sphere,
+    Spherical,
+    Universal,
+    nearest_inertia,
+)
 from .problem import AbstractSystem as _AbstractSystem  # noqa: E402
 from .problem import (  # noqa: E402
     DifferentialAlgebraicInequality,
@@ -90,9 +115,24 @@ from .problem import (  # noqa: E402
     System,
     system,
 )
-from .stepping import Adaptive, ConsistentStart, Event, Events, consistent  # noqa: E402
-from .trajectory import Interpolated, Sweep, Trajectory, boundary_value, load, simulate, sweep  # noqa: E402
+from .stepping import Adaptive, ConsistentStart, Event, Events, assemble_model, check_model, consistent  # noqa: E402
+from .trajectory import (  # noqa: E402
+    Interpolated,
+    Sweep,
+    Trajectory,
+    boundary_value,
+    load,
+    mechanism,
+    simulate,
+    sweep,
+)
 
+# What joints and bodies did is found from the poses of a run.
+Trajectory.joint, Trajectory.body, Trajectory.contact = mechanism.joint, mechanism.body, mechanism.contact
+Trajectory.energies = mechanism.energies
+# Poses are found by the engine, which models do not know.
+Multibody.assemble = assemble_model
+Multibody.check = check_model
 # Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
 Trajectory.plot = plots.plot
 Trajectory.animate = plots.animate
@@ -107,6 +147,8 @@ __all__ = [
     "SCHEMES",
     "Adaptive",
     "Adjoint",
+    "Box",
+    "Capsule",
     "CheckpointFailure",
     "Claims",
     "Composition",
@@ -114,14 +156,22 @@ __all__ = [
     "ConstraintRank",
     "ContactLaw",
     "ContactWarning",
+    "Continuous",
+    "ConvexMesh",
+    "Cylinder",
+    "Cylindrical",
     "DalembertError",
     "DifferentialAlgebraicInequality",
     "DiscreteLagrangian",
     "DiscretePrinciple",
+    "Distance",
+    "Ellipsoid",
     "EnergyMomentum",
     "Event",
     "EventCapturing",
     "Events",
+    "Fixed",
+    "Floating",
     "Frictionless",
     "Galerkin",
     "GalerkinLagrangian",
@@ -136,16 +186,27 @@ __all__ = [
     "ModelError",
     "ModifiedLobatto",
     "MoreauJean",
+    "Multibody",
     "NewtonCoulomb",
     "OverdeterminedDAE",
+    "Planar",
+    "PointOnCurve",
+    "PointOnLine",
+    "PointOnPlane",
+    "Prismatic",
     "Rattle",
     "Recommendation",
     "RedundantConstraints",
     "RetracedWarning",
+    "Revolute",
     "SchatzmanPaoli",
+    "Screw",
     "Shake",
+    "SixAxis",
     "Spark",
     "SparkTableau",
+    "Sphere",
+    "Spherical",
     "State",
     "Step",
     "StepFailure",
@@ -155,6 +216,7 @@ __all__ = [
     "System",
     "Taylor",
     "Trajectory",
+    "Universal",
     "boundary_value",
     "consistent",
     "constraint_rank",
@@ -175,6 +237,7 @@ __all__ = [
     "lobatto_spark",
     "measure_claims",
     "natural_limit",
+    "nearest_inertia",
     "observed_order",
     "plots",
     "radau_iia",

@@ -16,6 +16,7 @@ ROOMS = (
     "errors",
     "arguments",
     "problem",
+    "multibody",
     "formulation",
     "method",
     "nonlinear",
@@ -29,7 +30,7 @@ ROOMS = (
     "report",
     "cli",
 )
-MECHANICS = ("problem", "formulation", "method")
+MECHANICS = ("problem", "multibody", "formulation", "method")
 KNOW_NO_MECHANICS = ("nonlinear", "engine")
 MAY_IMPORT_EVERYTHING = ("__init__", "__main__")
 MAY_IMPORT_THE_WHOLE = ("papers",)

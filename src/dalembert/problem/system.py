@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -126,6 +127,10 @@ class AbstractSystem(eqx.Module):
         """
         raise NotImplementedError
 
+    def constraint_name(self, kind: str, row: int) -> str:
+        """What messages call a constraint; `kind` is "holonomic" or "nonholonomic"."""
+        return f"{kind}[{row}]"
+
     @classmethod
     def provides(cls, part: str) -> bool:
         """True if this system's class defines the optional part."""
@@ -163,6 +168,18 @@ class HamiltonianSystem(AbstractSystem):
     def hamiltonian(self, t, q, p) -> Any:
         """H(t, q, p), a scalar."""
         raise NotImplementedError
+
+
+def in_words(system: AbstractSystem, message: str) -> str:
+    """A message with the names that a system gives its constraints in place of holonomic[3] and holonomic[3..7]."""
+    if type(system).constraint_name is AbstractSystem.constraint_name:
+        return message
+
+    def names(found: re.Match) -> str:
+        first, last = int(found[2]), int(found[3] or found[2])
+        return ", ".join(system.constraint_name(found[1], row) for row in range(first, last + 1))
+
+    return re.sub(r"\b(holonomic|nonholonomic)\[(\d+)(?:\.\.(\d+))?\]", names, message)
 
 
 def system(

@@ -185,7 +185,7 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
     layout = dataclasses.replace(layout, m=m)
     _check_freedom(system, layout)
     if off and not project:
-        raise _inconsistent(name, "position", "g(t0, q0)", found.value, parts, "q0")
+        raise _inconsistent(system, "position", "g(t0, q0)", found.value, parts, "q0")
     if off:
         q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, near)
     if isinstance(system, OverdeterminedDAE) and rows is None:
@@ -274,7 +274,7 @@ def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
         moved = True
     if not project:
         kind, symbol, value, parts = next(d for d in found if np.max(d[3], initial=0.0) > START_TOLERANCE)
-        raise _inconsistent(name, "velocity", symbol, value, parts, second_name, kind)
+        raise _inconsistent(system, "velocity", symbol, value, parts, second_name, kind)
     count = sum(len(value) for _, _, value, _ in found)
     if rows is not None:
         count += len(rows) - next(len(value) for kind, _, value, _ in found if kind == "holonomic")
@@ -286,12 +286,13 @@ def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
     return x[:n], x[n : 2 * n]
 
 
-def _inconsistent(name, level, symbol, defect, parts, argument, kind="holonomic") -> InconsistentStart:
+def _inconsistent(system, level, symbol, defect, parts, argument, kind="holonomic") -> InconsistentStart:
     worst = int(np.argmax(parts))
     others = int(np.sum(parts > START_TOLERANCE)) - 1
     more = f" (and {others} more)" if others > 0 else ""
     return InconsistentStart(
-        f"{name}: the start violates {kind}[{worst}] at {level} level{more}: {symbol} = {defect[worst]:.6g}, "
+        f"{type(system).__name__}: the start violates {system.constraint_name(kind, worst)} at {level} level{more}: "
+        f"{symbol} = {defect[worst]:.6g}, "
         f"expected 0. Correct {argument}, pass project=True to move it onto the constraints, "
         "or see how far it would move with da.consistent(...)."
     )

@@ -21,6 +21,7 @@ from ..problem import (
     OverdeterminedDAE,
     System,
     check_contact_data,
+    in_words,
 )
 from .family import Family, equation, for_family
 from .scales import constraints_at, row_names
@@ -244,7 +245,7 @@ def independent_rows(
         return None
     if redundant == "allow" and rank:  # constraints without any gradient fix nothing
         return tuple(sorted(int(row) for row in order[:rank]))
-    raise RedundantConstraints(_redundancy_message(name, dense, order, rank, m, n))
+    raise RedundantConstraints(in_words(system, _redundancy_message(name, dense, order, rank, m, n)))
 
 
 def check_velocity_rank(system: AbstractSystem, rows, t, q, v) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import pathlib
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,6 +43,7 @@ from ..stepping import (
     redundant_multipliers,
     status_of_code,
 )
+from .attached import Attached
 from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
@@ -51,7 +52,7 @@ from .versions import versions
 
 
 @jax.tree_util.register_pytree_node_class
-class Trajectory:
+class Trajectory(Attached):
     """What `simulate` returns. Arrays have time first; derived quantities are computed when asked for.
 
     Attributes:
@@ -66,11 +67,6 @@ class Trajectory:
         status: how the run ended; false in a condition if a step failed.
         stats: engine, steps, iterations, times, versions: everything needed to repeat the run.
     """
-
-    #: Filled by `plots.py` when the package is imported: data flows down, so this module does not know the plots.
-    plot: ClassVar[Any]
-    animate: ClassVar[Any]
-    _repr_html_: ClassVar[Any]
 
     def __init__(
         self, arrays: Mapping[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,

@@ -1,0 +1,64 @@
+"""Bodies, joints, robots from files: models from which a `System` comes."""
+
+from .bodies import Body, BodyElement, Point
+from .configuration import GROUND
+from .formulations import as_directors, pose_system, system_of
+from .inertia import nearest_inertia
+from .joints import (
+    Continuous,
+    Cylindrical,
+    Distance,
+    Fixed,
+    Floating,
+    Joint,
+    Planar,
+    PointOnCurve,
+    PointOnLine,
+    PointOnPlane,
+    Prismatic,
+    Revolute,
+    Screw,
+    SixAxis,
+    Spherical,
+    Universal,
+)
+from .model import Multibody
+from .shapes import Box, Capsule, ConvexMesh, Cylinder, Ellipsoid, Shape, Sphere
+from .system import MultibodySystem, row_names
+
+__all__ = [
+    "GROUND",
+    "Body",
+    "BodyElement",
+    "Box",
+    "Capsule",
+    "Continuous",
+    "ConvexMesh",
+    "Cylinder",
+    "Cylindrical",
+    "Distance",
+    "Ellipsoid",
+    "Fixed",
+    "Floating",
+    "Joint",
+    "Multibody",
+    "MultibodySystem",
+    "Planar",
+    "Point",
+    "PointOnCurve",
+    "PointOnLine",
+    "PointOnPlane",
+    "Prismatic",
+    "Revolute",
+    "Screw",
+    "Shape",
+    "SixAxis",
+    "Sphere",
+    "Spherical",
+    "Universal",
+    "as_directors",
+    "nearest_inertia",
+    "pose_system",
+    "row_names",
+    "system_of",
+]

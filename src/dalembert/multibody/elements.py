@@ -1,0 +1,246 @@
+"""The methods of a model that add forces: springs, dampers, motors and what else acts on bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arguments import floats, number, positive, shown
+from ..errors import InputError
+from .bodies import Body, Point
+from .forces import (
+    GRAVITATION,
+    Attraction,
+    Bushing,
+    ConstantForce,
+    Drag,
+    JointDamper,
+    JointSpring,
+    Motor,
+    PointForce,
+    Spring,
+)
+from .joints import JointElement, SixAxis
+from .vectors import is_traced, rotation_matrix, vector
+
+if TYPE_CHECKING:
+    from .model import JointRecord
+
+
+@dataclass(frozen=True)
+class PositionServo:
+    """kp (target - angle) - kd rate; equal ones are one function, so that code is compiled once."""
+
+    motion: Callable | None
+
+    def __call__(self, t, x):
+        target = x.target if self.motion is None else self.motion(t)
+        return x.kp * (target - x.angle) - x.kd * x.rate
+
+
+@dataclass(frozen=True)
+class VelocityServo:
+    """kd (target - rate)."""
+
+    motion: Callable | None
+
+    def __call__(self, t, x):
+        return x.kd * ((x.target if self.motion is None else self.motion(t)) - x.rate)
+
+
+class ForceMethods:
+    """What `Multibody` has for forces; each element becomes one of `forces.py` when the system is made."""
+
+    forces: list[Callable]
+    _new_name: Callable
+    _own: Callable
+    _joint: Callable
+
+    def spring(
+        self, first: Point | Body, second: Point | Body, stiffness=0.0, *, damping=0.0, rest=None, energy=None,
+        force=None, name: str | None = None,
+    ) -> str:  # fmt: skip
+        """A spring and a damper between two points.
+
+        Args:
+            first: a point of a body, as `body.point(x, y, z)`; of a body alone its origin.
+            second: the other point.
+            stiffness: force for each unit of length.
+            damping: force for each unit of the rate of the length.
+            rest: the relaxed length; by default as drawn.
+            energy: `energy(extension)`, a potential in place of stiffness/2 extension^2.
+            force: `force(extension, rate)`, a tension besides the potential, which may do work.
+            name: for energies by element; numbered by default.
+        """
+        name = self._force_name("spring", name)
+        points = self._point(first), self._point(second)
+        if rest is None:
+            ends = [point.body.drawn(point.place) for point in points]
+            rest = float(np.linalg.norm(ends[1] - ends[0]))
+        stiffness, damping, rest = (_number(f"{k} of {name}", x) for k, x in zip(
+            ("stiffness", "damping", "rest"), (stiffness, damping, rest), strict=True
+        ))  # fmt: skip
+        _function("energy", name, energy)
+        _function("force", name, force)
+        damped = is_traced(damping) or damping != 0.0
+        self.forces.append(
+            lambda n: Spring(
+                name, n.point(points[0]), n.point(points[1]), stiffness, rest, damping, energy, force, damped
+            )
+        )
+        return name
+
+    def damper(self, first: Point | Body, second: Point | Body, damping, *, name: str | None = None) -> str:
+        """A damper between two points."""
+        return self.spring(first, second, 0.0, damping=damping, rest=0.0, name=self._given(name, "damper"))
+
+    def joint_spring(
+        self, joint: str, stiffness=0.0, *, rest=0.0, energy=None, coordinate: str | None = None,
+        name: str | None = None,
+    ) -> str:  # fmt: skip
+        """A spring on a coordinate of a joint: torsional on an angle. In directors an angle is known in (-pi, pi]."""
+        record, which = self._joint_coordinate(joint, coordinate, "a spring")
+        name = self._force_name(f"spring of {joint}", name)
+        stiffness, rest = _number(f"stiffness of {name}", stiffness), _number(f"rest of {name}", rest)
+        _function("energy", name, energy)
+        self.forces.append(lambda n: JointSpring(name, n.joint_number[record.name], which, stiffness, rest, energy))
+        return name
+
+    def joint_damper(
+        self, joint: str, damping=0.0, *, friction=0.0, smoothing=1e-3, coordinate: str | None = None,
+        name: str | None = None,
+    ) -> str:  # fmt: skip
+        """Friction on a coordinate of a joint: viscous, and dry, smoothed as friction tanh(rate / smoothing)."""
+        record, which = self._joint_coordinate(joint, coordinate, "a damper")
+        name = self._force_name(f"damper of {joint}", name)
+        damping, friction = _number(f"damping of {name}", damping), _number(f"friction of {name}", friction)
+        smoothing = positive(f"smoothing of {name}", smoothing)
+        dry = is_traced(friction) or friction != 0.0
+        self.forces.append(
+            lambda n: JointDamper(name, n.joint_number[record.name], which, damping, friction, smoothing, dry)
+        )
+        return name
+
+    def motor(
+        self, joint: str, torque: Callable, *, effort=None, coordinate: str | None = None, name: str | None = None,
+        **values,
+    ) -> str:  # fmt: skip
+        """A torque on a joint: `torque(t, x)` with x.angle (or x.position), x.rate, and further values by name, which
+        are parameters: `model.motor("elbow", lambda t, x: x.gain * (x.target - x.angle), gain=3.0, target=0.4)`."""
+        record, which = self._joint_coordinate(joint, coordinate, "a motor")
+        name = self._force_name(f"motor of {joint}", name)
+        if not callable(torque):
+            raise InputError(f"torque of {name} must be a function of (t, x), got {shown(torque)}.")
+        effort = record.effort if effort is None else effort
+        effort = None if effort is None else _number(f"effort of {name}", effort)
+        clash = {"angle", "position", "rate"} & set(values)
+        if clash:
+            raise InputError(f"{name}: {', '.join(sorted(clash))} is what the joint does; call the value otherwise.")
+        names, numbers = tuple(values), tuple(_number(f"{k} of {name}", x) for k, x in values.items())
+        self.forces.append(lambda n: Motor(name, n.joint_number[record.name], which, torque, effort, names, numbers))
+        return name
+
+    def position_servo(self, joint: str, target, kp, kd=0.0, **options) -> str:
+        """A motor that holds a joint at `target`, a number or a function of t: kp (target - angle) - kd rate."""
+        return self.motor(joint, PositionServo(_motion(target)), kp=kp, kd=kd, **_target(target), **options)
+
+    def velocity_servo(self, joint: str, target, kd, **options) -> str:
+        """A motor that turns a joint at the rate `target`, a number or a function of t: kd (target - rate)."""
+        return self.motor(joint, VelocityServo(_motion(target)), kd=kd, **_target(target), **options)
+
+    def force(self, point: Point | Body, force, *, name: str | None = None) -> str:
+        """A force in space at a point of a body: three numbers, or a function (t, position, velocity) of them."""
+        name, at = self._force_name("force", name), self._point(point)
+        if not callable(force):
+            constant = floats(f"force of {name}", force, finite=True)
+            if constant.shape != (3,):
+                raise InputError(f"force of {name} must be three numbers or a function, got {shown(force)}.")
+            self.forces.append(lambda n: ConstantForce(name, n.point(at), constant))
+        else:
+            self.forces.append(lambda n: PointForce(name, n.point(at), force))
+        return name
+
+    def drag(self, point: Point | Body, coefficient, *, wind=(0.0, 0.0, 0.0), name: str | None = None) -> str:
+        """Aerodynamic drag at a point: -coefficient |u| u for its velocity u against the wind."""
+        name, at = self._force_name("drag", name), self._point(point)
+        coefficient, wind = _number(f"coefficient of {name}", coefficient), vector(f"wind of {name}", wind)
+        self.forces.append(lambda n: Drag(name, n.point(at), coefficient, wind))
+        return name
+
+    def attraction(self, first: Body, second: Body, *, constant=GRAVITATION, name: str | None = None) -> str:
+        """Gravity between the centres of mass of two bodies, with the gravitational constant of the units in use."""
+        name = self._force_name("attraction", name)
+        ends = [Point(body, body.com) for body in (first, second)]
+        if any(body.is_ground for body in (first, second)):
+            raise InputError(f"{name}: the ground has no mass; gravity=(...) of the model is what it does.")
+        strength = constant * first.mass * second.mass
+        self.forces.append(lambda n: Attraction(name, n.point(ends[0]), n.point(ends[1]), strength))
+        return name
+
+    def bushing(
+        self, first: Body, second: Body, stiffness, *, damping=(0.0,) * 6, at=None, rotation=None,
+        name: str | None = None,
+    ) -> str:  # fmt: skip
+        """An elastic joint: six stiffnesses and dampings, along and about the axes of a frame of the first body."""
+        name = self._force_name("bushing", name)
+        for body in (first, second):
+            self._own(body)
+        stiffness, damping = (vector(f"{k} of {name}", x, 6) for k, x in zip(
+            ("stiffness", "damping"), (stiffness, damping), strict=True
+        ))  # fmt: skip
+        place = second.place if at is None else vector(f"at of {name}", at)
+        axes = rotation_matrix(f"rotation of {name}", rotation)
+        damped = is_traced(damping) or bool(np.any(damping))
+
+        def build(n):
+            frames = [n.frame(body, body.own(place), axes) for body in (first, second)]
+            joint = JointElement(name, n.of(first), n.of(second), SixAxis("|"), frames[0], frames[1])
+            return Bushing(name, joint, stiffness, damping, damped)
+
+        self.forces.append(build)
+        return name
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+
+    def _given(self, name: str | None, what: str) -> str:
+        return f"{what} {len(self.forces) + 1}" if name is None else name
+
+    def _force_name(self, what: str, name: str | None) -> str:
+        taken: set[str] = self._names  # pyright: ignore[reportAttributeAccessIssue]
+        if name is None:
+            name = what if " of " in what and what not in taken else f"{what} {len(self.forces) + 1}"
+        self._new_name("force", name)
+        return name
+
+    def _point(self, point: Any) -> Point:
+        found = point if isinstance(point, Point) else None
+        if found is None and isinstance(point, Body):
+            found = Point(point, np.zeros(3))
+        if found is None:
+            raise InputError(f"expected a point of a body, as body.point(x, y, z), got {shown(point)}.")
+        self._own(found.body)
+        return found
+
+    def _joint_coordinate(self, joint: str, coordinate: str | None, purpose: str) -> tuple[JointRecord, int]:
+        record = self._joint(joint)
+        return record, record.coordinate(coordinate, purpose)
+
+
+def _number(name: str, value):
+    return value if is_traced(value) else number(name, value)
+
+
+def _function(what: str, name: str, value) -> None:
+    if value is not None and not callable(value):
+        raise InputError(f"{what} of {name} must be a function, got {shown(value)}.")
+
+
+def _motion(target) -> Callable | None:
+    return target if callable(target) else None
+
+
+def _target(target) -> dict[str, Any]:
+    return {} if callable(target) else {"target": target}
