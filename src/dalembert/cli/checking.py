@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from ..errors import DalembertError, InconsistentStart, InputError, ModelError, 
 from ..formulation import Mechanics, mechanics_of, symmetries
 from ..method import METHODS, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
+from ..problem import System as LagrangianSystem
 from ..stepping import Layout, assemble, check_fit, consistent
 from ..stepping.consistent import START_TOLERANCE, velocity_and_momentum
 from ..stepping.model_check import DENSE_ROWS, check_regular, independent_rows, layout_of
@@ -27,6 +29,7 @@ from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepS
 SHORT_RUN = 200  # steps
 #: A change below this, relative to the size of the quantity, is roundoff.
 KEPT = 1e-11
+NOT_KEPT = "not kept"
 
 
 class CheckError(DalembertError):
@@ -221,7 +224,11 @@ def _kept_rows(coarse: Trajectory, fine: Trajectory) -> list[show.Row]:
     sizes = {"energy": float(np.max(np.abs(coarse.energy)))}
     sizes |= {name: float(np.max(np.abs(values), initial=0.0)) for name, values in coarse.invariants.items()}
     for name, change in changes[0].items():
-        rows.append((name, f"changes by {show.small(change)}: {_judge(change, changes[1][name], sizes[name])}"))
+        verdict = _judge(change, changes[1][name], sizes[name])
+        rows.append((name, f"changes by {show.small(change)}: {verdict}"))
+        known = isinstance(coarse.system, HamiltonianSystem | LagrangianSystem)
+        if name == "energy" and verdict == NOT_KEPT and known:
+            rows[-1:] = _energy_rows(coarse, fine, change)
     if np.shape(coarse.lam)[1]:
         rows.append(("max |g|", show.small(np.max(coarse.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(coarse.hidden))))
@@ -236,7 +243,53 @@ def _judge(change: float, finer: float, size: float) -> str:
         return "kept to roundoff"
     if finer > 0 and change / finer > 1.6:
         return f"kept up to the error of the method, order {np.log2(change / finer):.1f}"
-    return "not kept"
+    return NOT_KEPT
+
+
+def _energy_rows(coarse: Trajectory, fine: Trajectory, change: float) -> list[show.Row]:
+    """Energy that is not constant: what forces and a dependence on time do is no defect, nor what contacts take.
+
+    Without contacts E - int P dt is constant, with the power P of `_power`; with them it falls at most.
+    """
+    balances = [run.energy - _work(run) for run in (coarse, fine)]
+    left, finer = (float(np.ptp(balance)) for balance in balances)
+    size = float(np.max(np.abs(coarse.energy)))
+    active = float(np.ptp(_work(coarse))) > KEPT * max(1.0, size)
+    if np.size(coarse.impulse):
+        falls = float(balances[0][0] - balances[0][-1])
+        grows, grows_finer = (float(max(np.max(np.diff(balance)), 0.0)) for balance in balances)
+        verdict = "contacts take energy, they give none"
+        if grows > KEPT * max(1.0, size):
+            verdict = f"it grows by up to {show.small(grows)} in a step, {show.small(grows_finer)} with half of h"
+        work = ", besides the work of forces" if active else ""
+        return [("energy", f"changes by {show.small(change)}, falls by {show.small(falls)}{work}: {verdict}")]
+    if not active:
+        return [("energy", f"changes by {show.small(change)}: {NOT_KEPT}")]
+    return [
+        ("energy", f"changes by {show.small(change)}: forces, or what depends on time, do work"),
+        ("energy less their work", f"changes by {show.small(left)}: {_judge(left, finer, size)}"),
+    ]
+
+
+def _work(run: Trajectory) -> np.ndarray:
+    """What forces, reactions and a dependence on time have given to the energy up to each state, by trapezoids."""
+    system = run.system
+    assert system is not None
+    power = jax.vmap(partial(_power, mechanics_of(system)))(run.t, run.q, run.v, run.p, run.lam, run.psi)
+    power = np.asarray(power)
+    return np.concatenate([[0.0], np.cumsum(0.5 * np.diff(run.t) * (power[1:] + power[:-1]))])
+
+
+def _power(mechanics: Mechanics, t, q, v, p, lam, psi):
+    """dE/dt: the power of forces and reactions, and H_t, which is -L_t."""
+    system = mechanics.system
+    if isinstance(system, HamiltonianSystem):
+        by_time = jax.grad(lambda t: system.hamiltonian(t, q, p))(t)
+    else:
+        assert isinstance(system, LagrangianSystem)
+        by_time = -jax.grad(lambda t: system.lagrangian(t, q, v))(t)
+    forces = mechanics.external_force(t, q, v) - mechanics.reactions(t, q, v, p, lam, psi)
+    return by_time + forces @ v
 
 
 def engine_summary(functions: StepFunctions, run: Trajectory) -> list[show.Row]:

@@ -2,6 +2,7 @@
 
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
+from .contact_units import contact_friction
 from .discrete_derivative import (
     DISCRETE_DERIVATIVES,
     coordinates,
@@ -28,6 +29,7 @@ __all__ = [
     "NaturalLimit",
     "Nonholonomic",
     "Symmetry",
+    "contact_friction",
     "coordinates",
     "dot_products",
     "edge_products",

@@ -5,7 +5,9 @@ Contact i has the distance g_i(t, q) >= 0 and the relative velocity::
     U_N = g_q v + g_t,        U_T = T(t, q) v        (T: rows of the friction directions, one or two a contact)
 
 An impulse (P_N, P_T) changes the momentum by g_q^T P_N + T^T P_T. Impulses and relative velocities are arrays of shape
-(contacts, d), d = 1 without friction directions, 2 in the plane, 3 in space; the normal part comes first.
+(contacts, d), d = 1 without friction directions, 2 in the plane, 3 in space; the normal part comes first. They are
+conjugate, U_N P_N + U_T . P_T, in whatever units the gap and the rows are; what that means for friction is in
+`contact_units.py`.
 """
 
 from __future__ import annotations

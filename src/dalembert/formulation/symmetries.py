@@ -1,8 +1,10 @@
 """Which translations and rotations leave a system unchanged, found numerically; and the momenta they conserve.
 
 Coordinates are read as positions of particles in the plane or in space, one after the other. A motion of all of them,
-q -> q + s a(q) with velocities carried along, is a symmetry if the rates of change of L (or H) and of the constraints
-along it vanish at the given state and at states around it. Its momentum is p . a(q).
+q -> q + s a(q) with velocities carried along, is a symmetry if the rate of change of L (or H) along it vanishes at the
+given state and at states around it, and that of the constraints, g_q a, on g = 0. (Off it, constraints that are
+vectors, such as x - l d_3 of a body held at one point, turn with the motion: g_q a = A g.) For then the constraint
+forces g_q^T lam have no part along a(q), and the momentum p . a(q) is conserved.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from .mechanics import mechanics_of
 
 #: States at which a symmetry must hold, and how small a rate of change, relative to the sizes at hand, counts as zero.
 PROBES, TOLERANCE = 4, 1e-9
+#: Steps onto the constraints, and how small they are there.
+PROJECTIONS, ARRIVED = 30, 1e-12
 _AXES = "xyz"
 
 
@@ -79,9 +83,31 @@ def _holds(system: AbstractSystem, symmetry: Symmetry, t: float, q: np.ndarray, 
         moving = speed + (0.1 + probe) * random.standard_normal(q.size)
         shift, turn = symmetry.matrix @ at + symmetry.shift, symmetry.matrix @ moving
         value, rate = jax.jvp(lambda a, b, time=time: function(time, a, b), (at, moving), (shift, turn))
-        constraint, constraint_rate = jax.jvp(lambda a, time=time: mechanics.constraint(time, a), (at,), (shift,))
-        for size, change in ((value, rate), (constraint, constraint_rate)):
-            bound = TOLERANCE * (1.0 + np.max(np.abs(size), initial=0.0))
-            if not np.max(np.abs(change), initial=0.0) <= bound:
-                return False
+        if not abs(rate) <= TOLERANCE * (1.0 + abs(value)):
+            return False
+
+        def constraint(a, time=time):
+            return mechanics.constraint(time, a)
+
+        if _still(constraint, symmetry, at):
+            continue
+        on = _on_constraints(constraint, at)
+        if on is None or not _still(constraint, symmetry, on):
+            return False
     return True
+
+
+def _still(constraint, symmetry: Symmetry, q) -> bool:
+    """Whether the constraints do not change along the motion at q."""
+    value, rate = jax.jvp(constraint, (q,), (symmetry.matrix @ q + symmetry.shift,))
+    return bool(np.max(np.abs(rate), initial=0.0) <= TOLERANCE * (1.0 + np.max(np.abs(value), initial=0.0)))
+
+
+def _on_constraints(constraint, q) -> np.ndarray | None:
+    """The next point with g = 0, by Gauss-Newton steps of least norm; None if they do not arrive."""
+    for _ in range(PROJECTIONS):
+        value = np.asarray(constraint(q))
+        if np.max(np.abs(value), initial=0.0) <= ARRIVED * max(1.0, float(np.max(np.abs(q)))):
+            return q
+        q = q - np.linalg.lstsq(np.asarray(jax.jacfwd(constraint)(q)), value, rcond=ARRIVED)[0]
+    return None

@@ -11,7 +11,8 @@ that is closed::
     w_T = U_T+,               |P_T| <= mu P_N,    P_T = -mu P_N w_T / |w_T| where it slides
 
 The projection of (a, b) is (max(a, 0), b scaled back to the length mu max(a, 0)): the disc of the current normal
-impulse, not the cone, since Coulomb's law is not associated.
+impulse, not the cone, since Coulomb's law is not associated. mu is here the coefficient in the units of the rows,
+`formulation.contact_friction`, which is the system's own where the gap is a length.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..arguments import positive
 from ..errors import InputError
-from ..formulation import Mechanics
+from ..formulation import Mechanics, contact_friction
 from .base import Claims, Method, Step
 from .contact_laws import compliance, softened
 from .runge_kutta import RungeKutta, radau_iia
@@ -166,7 +166,7 @@ def parts_of(m: Mechanics, t, y):
 def motion_equations(m: Mechanics, x: Motion, t, q, v, p, modes: Modes):
     """Zero at the accelerations and forces of a mode, linear in them: the system at the head of this file."""
     one, normal = jnp.ones_like(t), x.force[:, :1]
-    friction = m.contact.friction(x.force.shape[0])[:, None]
+    friction = contact_friction(m, t, q)[:, None]
     closed, sticking = modes.closed[:, None], modes.sticking[:, None]
     sliding = x.force[:, 1:] + friction * jnp.where(closed, modes.direction[:, None], 0.0) * normal
     along = jax.jvp(m.contact.velocity, (t, q, v), (one, v, x.v_rate))[1]

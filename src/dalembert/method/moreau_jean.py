@@ -37,6 +37,7 @@ import numpy as np
 
 from ..arguments import flag, number
 from ..errors import InputError
+from ..formulation import contact_friction
 from .base import Claims, Method, Step
 from .contact_laws import ROUNDOFF, ContactLaw, NewtonCoulomb, compliance, softened
 
@@ -137,7 +138,7 @@ class MoreauJean(Method):
                 push = push - _normal_force(m, t1, q1, x.tau)
             equations["correction"] = m.mass_residual(x.w, -push, tm, qm, vm, x.p_mid)
         velocity, scale = self.contact_velocity(x, step), compliance(m, tm, qm, vm, x.p_mid)
-        equations["contact"] = self._complementarity(x.impulse, velocity, scale, step)
+        equations["contact"] = self._complementarity(x.impulse, velocity, scale, self.friction(x, step), step)
         if self.position_correction:
             gap = self.gap_after(x, step)
             equations["gap"] = x.tau - jnp.maximum(
@@ -168,9 +169,12 @@ class MoreauJean(Method):
         before, after = c.velocity(tm, qm, v0), c.velocity(tm, qm, x.v1)
         return self.law.target(before, after, c.restitution(before.shape[0]))
 
-    def _complementarity(self, impulse, velocity, scale, step: Step):
-        c = step.mechanics.contact
-        friction = c.friction(impulse.shape[0])
+    def friction(self, x: MoreauJeanUnknowns, step: Step):
+        """Coefficients of friction in the units of the rows at (t_th, q_th), (contacts,)."""
+        tm, qm = step.t + self.theta * step.h, step.start.q + self.theta * self._displacement(x, step)
+        return self.law.friction_used(contact_friction(step.mechanics, tm, qm))
+
+    def _complementarity(self, impulse, velocity, scale, friction, step: Step):
         wanted = self.law.projected(impulse - softened(velocity, impulse, self.compliance * scale) / scale, friction)
         return jnp.where(self.closed(step)[:, None], impulse - wanted, impulse)
 

@@ -85,11 +85,12 @@ class AbstractSystem(eqx.Module):
         raise NotImplementedError
 
     def gap(self, t, q) -> Any:
-        """Contact distances, >= 0, shape (contacts,)."""
+        """Contact distances, >= 0, shape (contacts,); in lengths where q holds no Cartesian coordinates."""
         raise NotImplementedError
 
     def tangent(self, t, q) -> Any:
-        """Friction directions: (contacts, n) in 2D, (contacts, 2, n) in 3D."""
+        """Friction directions, rows that turn v into the velocity along the contact: (contacts, n) in 2D,
+        (contacts, 2, n) in 3D."""
         raise NotImplementedError
 
     def invariants(self, t, q, p) -> Any:

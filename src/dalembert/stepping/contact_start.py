@@ -32,6 +32,14 @@ def check_gaps(system: AbstractSystem, t: float, q: np.ndarray, v: np.ndarray) -
             f"{name}: the start penetrates contact gap[{worst}]{more}: gap = {gap[worst]:.6g}, expected at least 0. "
             "Move q0 apart."
         )
+    steepness = observe(system, "steepness", *rows)[0]
+    flat = np.flatnonzero((gap <= size) & (steepness * max(1.0, float(np.max(np.abs(q)))) <= size))
+    if len(flat):
+        raise ModelError(
+            f"{name}: the gradient of gap[{flat[0]}] vanishes where the contact is closed (its length is "
+            f"{steepness[flat[0]]:.3g} at the start), so that no force can act there. Give a gap that grows like the "
+            "distance, such as the root of this one."
+        )
     speed = APPROACH_TOLERANCE * max(1.0, float(np.max(np.abs(v))))
     hitting = np.flatnonzero((gap <= size) & (approach < -speed))
     if len(hitting):

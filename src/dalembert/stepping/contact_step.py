@@ -61,7 +61,7 @@ class _Law(NamedTuple):
     w_y: Any  # sparse
     reach: Any  # S_y^-1 S_P, sparse
     W: np.ndarray
-    friction: np.ndarray
+    contacts: np.ndarray
     directions: int
 
 
@@ -90,34 +90,32 @@ class ContactSolver:
         return _Places(np.setdiff1d(np.arange(sum(sizes)), np.concatenate([impulse.ravel(), tau])), impulse, tau)
 
     def _start_part(self, t, h, state, parameters):
-        """What is known before the step: the guess, which contacts are closed, which may be penetrating, friction."""
+        """What is known before the step: the guess, which contacts are closed, which may be penetrating."""
         step = self._step(t, h, state, parameters)
         guess = self._method.guess(step)
-        contacts = guess.impulse.shape[0]
-        friction = self._method.law.friction_used(step.mechanics.contact.friction(contacts))
         closed = jnp.where(self._method.closed(step), 1.0, 0.0)
         contact, (q, _, v, *_) = step.mechanics.contact, step.start
         approach = jnp.abs(contact.velocity(t, q, v)[:, 0])
         near = jnp.where(contact.gap(t, q) <= REACH * h * (approach + jnp.max(approach)), 1.0, 0.0)
-        return jnp.concatenate([ravel_pytree(guess)[0], closed, near, friction])
+        return jnp.concatenate([ravel_pytree(guess)[0], closed, near])
 
     def _smooth_part(self, x, t, h, state, parameters):
-        """S, then w of all contacts, then the gaps where positions are corrected."""
+        """S, then w of all contacts, then the gaps where positions are corrected, then the coefficients of friction."""
         step = self._step(t, h, state, parameters)
         unknowns = ravel_pytree(self._method.guess(step))[1](x)
         equations = self._method.residual(unknowns, step)
         smooth = [jnp.ravel(value) for name, value in equations.items() if name not in ("contact", "gap")]
         velocity = self._method.contact_velocity(unknowns, step)
         gaps = [self._method.gap_after(unknowns, step)] if self._method.position_correction else []
-        return jnp.concatenate([*smooth, jnp.ravel(velocity), *gaps])
+        return jnp.concatenate([*smooth, jnp.ravel(velocity), *gaps, self._method.friction(unknowns, step)])
 
     def __call__(self, t: float, h: float, state, parameters) -> np.ndarray | None:
         """The unknowns of the step, None if they were not found."""
         arguments = (np.asarray(t), np.asarray(h), np.asarray(state, dtype=np.float64), np.asarray(parameters))
         known = self._known(*(part[None] for part in arguments))[0]
         contacts = self._layout.contacts
-        size = len(known) - 3 * contacts
-        x, (closed, near, friction) = known[:size].copy(), known[size:].reshape(3, contacts)
+        size = len(known) - 2 * contacts
+        x, (closed, near) = known[:size].copy(), known[size:].reshape(2, contacts)
         closed, near = closed > 0.5, near > 0.5
         x[self._places.impulse[~closed].ravel()] = 0.0
         linear: tuple[list[_Law], Callable] | None = None
@@ -133,7 +131,7 @@ class ContactSolver:
                 if not (np.all(np.isfinite(values)) and np.all(np.isfinite(jacobian.data))):
                     return None
                 try:
-                    linear = self._factorised(jacobian, closed, near, friction)
+                    linear = self._factorised(jacobian, closed, near)
                 except RuntimeError:  # singular
                     return None
             laws, solve = linear
@@ -142,7 +140,7 @@ class ContactSolver:
                 return None
             change = float(np.max(np.abs(new - x), initial=0.0) / max(np.max(np.abs(new), initial=0.0), 1e-300))
             x = new
-            many = max((len(law.friction) for law in laws), default=0) > MANY
+            many = max((len(law.contacts) for law in laws), default=0) > MANY
             wanted = COMPLEMENTARITY_OF_MANY if many else COMPLEMENTARITY
             if residual <= wanted and change <= max(TOLERANCE, residual):
                 self.worst = max(self.worst, residual)
@@ -152,46 +150,46 @@ class ContactSolver:
             before = change
         return None
 
-    def _factorised(self, jacobian: Any, closed, near, friction) -> tuple[list[_Law], Callable]:
+    def _factorised(self, jacobian: Any, closed, near) -> tuple[list[_Law], Callable]:
         """The laws of the contacts that may act, and the solver of the smooth equations."""
         places, count, d = self._places, len(self._places.smooth), self._places.impulse.shape[1]
         equations = jacobian[:count].tocsc()
         smooth = nonlinear.BlockDiagonalSolver(equations[:, places.smooth])
         laws, corrected = [], np.flatnonzero(near) if len(places.tau) else np.zeros(0, np.int64)
-        for rows, moved, mu, directions in (
-            (np.flatnonzero(np.repeat(closed, d)), places.impulse[closed].ravel(), friction[closed], d),
-            (places.impulse.size + corrected, places.tau[corrected], np.zeros(len(corrected)), 1),
+        for rows, moved, contacts, directions in (
+            (np.flatnonzero(np.repeat(closed, d)), places.impulse[closed].ravel(), np.flatnonzero(closed), d),
+            (places.impulse.size + corrected, places.tau[corrected], corrected, 1),
         ):
             if len(moved):
                 velocities = jacobian[count + rows]
                 w_y = velocities[:, places.smooth]
                 reach = smooth.solve_sparse(equations[:, moved])
                 W = (velocities[:, moved] - w_y @ reach).toarray()
-                laws.append(_Law(count + rows, moved, w_y, reach, (W + W.T) / 2, mu, directions))
+                laws.append(_Law(count + rows, moved, w_y, reach, (W + W.T) / 2, contacts, directions))
         return laws, smooth.solve
 
     def _improved(self, x, values, laws, solve) -> tuple[np.ndarray, float]:
         """The next iterate, and the worst residual of the laws."""
         new, worst = x.copy(), 0.0
-        free = solve(values[: len(self._places.smooth)])
+        free, friction = solve(values[: len(self._places.smooth)]), values[len(values) - self._layout.contacts :]
         for law in laws:
             old = x[law.moved]
             b = values[law.rows] - law.w_y @ free - law.W @ old
-            new[law.moved], residual = _impulses(law, b, old)
+            new[law.moved], residual = _impulses(law, b, friction[law.contacts], old)
             free = free + law.reach @ (new[law.moved] - old)
             worst = max(worst, residual)
         new[self._places.smooth] -= free
         return new, worst
 
 
-def _impulses(law: _Law, b: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
+def _impulses(law: _Law, b: np.ndarray, friction: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
     """Impulses that satisfy the law, and its residual."""
-    many = len(law.friction) > MANY
+    many = len(law.contacts) > MANY
     aim: dict[str, Any] = {"tolerance": AIM_OF_MANY} if many else {}
     if law.directions == 1:
         unilateral = nonlinear.solve_lcp(law.W, b, start, **aim)
         return unilateral.z, unilateral.residual
     if many:
         aim["max_sweeps"] = SWEEPS_OF_MANY
-    frictional = nonlinear.solve_friction(law.W, b, law.friction, law.directions, start, **aim)
+    frictional = nonlinear.solve_friction(law.W, b, friction, law.directions, start, **aim)
     return frictional.r, frictional.residual

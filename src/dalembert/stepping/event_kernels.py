@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..formulation import Mechanics, mechanics_of
+from ..formulation import Mechanics, contact_friction, mechanics_of
 from ..method.event_capturing import (
     Modes,
     motion_equations,
@@ -57,6 +57,7 @@ class Watched(NamedTuple):
     velocity: Any  # (contacts, d)
     acceleration: Any  # (contacts, d)
     force: Any  # (contacts, d)
+    friction: Any  # coefficients in the units of the forces, (contacts,)
     lam: Any
     psi: Any
 
@@ -263,7 +264,9 @@ def watch(m: Mechanics, t, y, modes: Modes):
     motion = motion_of(m, t, q, v, p, modes)
     c = m.contact
     acceleration = jax.jvp(c.velocity, (t, q, v), (jnp.ones_like(t), v, motion.v_rate))[1]
-    watched = Watched(c.gap(t, q), c.velocity(t, q, v), acceleration, motion.force, motion.lam, motion.psi)
+    watched = Watched(
+        c.gap(t, q), c.velocity(t, q, v), acceleration, motion.force, contact_friction(m, t, q), motion.lam, motion.psi
+    )
     return watched, slope_of(m, v, motion)
 
 

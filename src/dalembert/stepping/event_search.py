@@ -43,30 +43,31 @@ class Found(NamedTuple):
     last: float
 
 
-def signals(watched: Watched, modes: Modes, friction: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def signals(watched: Watched, modes: Modes) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """For each kind but impacts: which contacts are concerned, and the quantity that must stay positive."""
     normal = watched.force[..., 0]
     result = {"opening": (modes.closed, normal)}
     if watched.force.shape[-1] == 2:
-        rough = modes.closed & (friction > 0)
-        result["slip"] = (rough & modes.sticking, friction * normal - np.abs(watched.force[..., 1]))
-        result["stick"] = (rough & ~modes.sticking, modes.direction * watched.velocity[..., 1])
+        slipping = watched.friction * normal - np.abs(watched.force[..., 1])
+        result["slip"] = (modes.closed & modes.sticking, slipping)
+        sliding = modes.closed & ~modes.sticking & (modes.direction != 0)
+        result["stick"] = (sliding, modes.direction * watched.velocity[..., 1])
     return result
 
 
 def first_events(
-    inside: Watched, modes: Modes, friction: np.ndarray, look: Callable[[float], Watched], length: float, width: float,
+    inside: Watched, modes: Modes, look: Callable[[float], Watched], length: float, width: float,
     tolerances: Tolerances,
 ) -> list[Found]:  # fmt: skip
     """The events in the first part of a step of this length that has any, to within `width` (both are times).
 
     `look(theta)` is the motion at the end of a smooth step of theta times the length.
     """
-    suspects = _suspects(inside, modes, friction, tolerances)
+    suspects = _suspects(inside, modes, tolerances)
     for part in range(1, PARTS + 1):
         found = []
         for kind, contact in suspects.get(part, []):
-            search = _Search(kind, contact, inside, modes, friction, look, length, width, tolerances)
+            search = _Search(kind, contact, inside, modes, look, length, width, tolerances)
             event = search.contact_closing(part) if kind in ("impact", "dip") else search.sign_change(part)
             found += [] if event is None else [event]
         if found:
@@ -74,14 +75,14 @@ def first_events(
     return []
 
 
-def _suspects(inside: Watched, modes: Modes, friction, tolerances: Tolerances) -> dict[int, list[tuple[str, int]]]:
+def _suspects(inside: Watched, modes: Modes, tolerances: Tolerances) -> dict[int, list[tuple[str, int]]]:
     """By part of the step, what may happen in it; only the first of each kind for a contact, and every dip."""
     suspects: dict[int, list[tuple[str, int]]] = {}
     gap, speed = inside.gap, inside.velocity[..., 0]
     through = ~modes.closed & (gap < -tolerances.gap) & (speed < 0)
     through[0] = False
     levels = [("impact", through)]
-    for kind, (concerned, value) in signals(inside, modes, friction).items():
+    for kind, (concerned, value) in signals(inside, modes).items():
         level = tolerances.velocity if kind == "stick" else tolerances.force
         negative = concerned & (value < -level)
         negative[0] = False
@@ -98,13 +99,13 @@ def _suspects(inside: Watched, modes: Modes, friction, tolerances: Tolerances) -
 class _Search:
     """The search for one event; `value(theta)` is the quantity at the end of a step of theta times the length."""
 
-    def __init__(self, kind, contact, inside, modes, friction, look, length, width, tolerances) -> None:
+    def __init__(self, kind, contact, inside, modes, look, length, width, tolerances) -> None:
         self.kind, self.contact, self.inside, self.tolerances = kind, contact, inside, tolerances
         self.width, self.duration = width / length, length / PARTS
-        self._modes, self._friction, self._look = modes, friction, look
+        self._modes, self._look = modes, look
 
     def value(self, theta: float) -> float:
-        return float(signals(self._look(theta), self._modes, self._friction)[self.kind][1][self.contact])
+        return float(signals(self._look(theta), self._modes)[self.kind][1][self.contact])
 
     def gap(self, theta: float) -> float:
         return float(self._look(theta).gap[self.contact])
@@ -114,7 +115,7 @@ class _Search:
 
     def sign_change(self, part: int) -> Found | None:
         low, high = (part - 1) / PARTS, part / PARTS
-        if float(signals(self.inside, self._modes, self._friction)[self.kind][1][part - 1, self.contact]) <= 0:
+        if float(signals(self.inside, self._modes)[self.kind][1][part - 1, self.contact]) <= 0:
             return Found(self.kind, self.contact, low, low)
         return self._enclosed(self.kind, self.value, low, high)
 

@@ -74,7 +74,6 @@ class EventLoop:
         self._parameters = np.asarray(flat_parameters(system))
         self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
         self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
-        self._friction = np.asarray(mechanics.contact.friction(layout.contacts))
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
         self._bilateral = layout.m + layout.k > 0
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
@@ -97,7 +96,7 @@ class EventLoop:
                 break
             step = self._smooth(left)
             found = first_events(
-                step.inside, self.modes, self._friction, lambda theta, left=left: self._look(theta * left), left,
+                step.inside, self.modes, lambda theta, left=left: self._look(theta * left), left,
                 self._width, self._tolerances(step.inside),
             )  # fmt: skip
             if not found:
@@ -135,7 +134,8 @@ class EventLoop:
     def row(self) -> Row:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
         none = np.zeros(0)
-        _, _, _, _, lam, psi = self._watch() if self._bilateral else Watched(none, none, none, none, none, none)
+        watched = self._watch() if self._bilateral else None
+        lam, psi = (none, none) if watched is None else (watched.lam, watched.psi)
         return Row(self.t, self.y, self._all_lam(lam), psi, self.impulse.ravel())
 
     def _all_lam(self, lam: np.ndarray) -> np.ndarray:
@@ -265,7 +265,7 @@ class EventLoop:
         low = hitting & (before[:, 0] ** 2 <= 2 * push * self._fastest * self._width)
         restitution = np.where(low, 0.0, self._restitution)
         free = before + length * answer.contact_rate.reshape(self._shape)
-        solution = impact(answer.delassus, free, before, restitution, self._friction, touching)
+        solution = impact(answer.delassus, free, before, restitution, watched.friction, touching)
         if not solution.solved:
             raise EventFailure(NOT_CONVERGED, "the laws of impact have no solution here; check friction and gap.")
         impulse = solution.impulse.ravel()
@@ -308,7 +308,7 @@ class EventLoop:
         if self._shape[1] == 2:
             resting = halted | (np.abs(velocity[:, 1]) <= limits.velocity)
         answer = self._kernels.respond(self.t, self.y, self._parameters)
-        chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, self._friction, touching, resting)
+        chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, watched.friction, touching, resting)
         if not chosen.solved:
             raise EventFailure(
                 NOT_CONVERGED,

@@ -62,8 +62,8 @@ class Trajectory(Attached):
         p: momenta, (N, n).
         lam: multipliers of the holonomic constraints, (N, m).
         psi: multipliers of the nonholonomic constraints, (N, k).
-        impulse: contact impulses during the step before each state: normal ones, (N, contacts), or with friction
-            directions the normal one and the tangential ones, (N, contacts, 2) in the plane, (N, contacts, 3) in space.
+        impulse: contact impulses during the step before each state, conjugate to `gap` and `tangent`: the normal ones,
+            (N, contacts), or normal and tangential ones, (N, contacts, 2) in the plane, (N, contacts, 3) in space.
         status: how the run ended; false in a condition if a step failed.
         stats: engine, steps, iterations, times, versions: everything needed to repeat the run.
     """

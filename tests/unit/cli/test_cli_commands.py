@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.cli.checking import _energy_rows, _judge
 from dalembert.gallery import CONTACT_GALLERY, GALLERY
 from dalembert.method import CATALOGUE, CONTACT_CATALOGUE
 
@@ -170,10 +172,51 @@ def test_check_of_the_gallery(dalembert):
     assert "No problems found." in answer.out
 
 
-def test_check_tells_what_is_not_kept(dalembert):
+def test_check_weighs_energy_against_what_drives_and_damps(dalembert, tmp_path):
     answer = dalembert("check", "driven-pendulum")
     assert answer.status == 0
-    assert value_of(answer.out, "energy").endswith("not kept")
+    assert "not kept" not in answer.out
+    assert "kept up to the error" in value_of(answer.out, "energy less their work")
+    path = tmp_path / "damped.py"
+    path.write_text(
+        "import dalembert as da\n"
+        "class Damped(da.System):\n"
+        "    def lagrangian(self, t, q, v):\n        return 0.5 * v @ v - 0.5 * q @ q\n"
+        "    def force(self, t, q, v):\n        return -0.1 * v\n"
+    )
+    answer = dalembert("check", f"{path}:Damped", "--q0", "1", "--v0", "0", "--h", "0.01")
+    assert "forces, or what depends on time" in value_of(answer.out, "energy")
+    assert "kept up to the error" in value_of(answer.out, "energy less their work")
+
+
+def test_check_knows_that_contacts_take_energy(dalembert):
+    answer = dalembert("check", "bouncing-ball")
+    assert "falls by 1.5e+00: contacts take energy" in value_of(answer.out, "energy")
+
+
+def test_check_still_tells_what_is_not_kept():
+    """Energy that drifts without forces, and forces that are not the whole reason."""
+    h = 0.01
+    t = h * np.arange(11.0)
+    assert _judge(1e-3, 1e-3, 1.0) == "not kept"
+
+    class Damped(da.System):
+        def lagrangian(self, t, q, v):
+            return 0.5 * (v @ v)
+
+        def force(self, t, q, v):
+            return -0.1 * v
+
+    # a run whose energy grows although its force damps
+    runs = [
+        SimpleNamespace(
+            system=Damped(), t=t, q=np.zeros((11, 1)), v=np.ones((11, 1)), p=np.ones((11, 1)), lam=np.zeros((11, 0)),
+            psi=np.zeros((11, 0)), energy=0.5 + t, impulse=np.zeros((11, 0)),
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    rows = dict(_energy_rows(*runs, change=0.1))  # pyright: ignore[reportArgumentType]
+    assert rows["energy less their work"].endswith("not kept")
 
 
 def test_check_tells_that_constraints_move(dalembert):
