@@ -17,13 +17,14 @@ HISTORY = 5
 #: A step that took more iterations is too rough to extrapolate from: the next one starts from the method's guess.
 ROUGH_ITERATIONS = 4
 
-OK, NOT_CONVERGED, NOT_FINITE, SINGULAR, LEFT_CONSTRAINTS = 0, 1, 2, 3, 4
+OK, NOT_CONVERGED, NOT_FINITE, SINGULAR, LEFT_CONSTRAINTS, RESCUED_TOO_OFTEN = 0, 1, 2, 3, 4, 5
 STATUS = {
     OK: "ok",
     NOT_CONVERGED: "Newton did not converge",
     NOT_FINITE: "the equations gave NaN or infinity",
     SINGULAR: "the Jacobian of the step is singular",
     LEFT_CONSTRAINTS: "the step leaves the constraints",
+    RESCUED_TOO_OFTEN: "Newton did not find it, as so many steps before it, which had to be rescued one by one",
 }
 
 

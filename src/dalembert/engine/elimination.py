@@ -18,6 +18,7 @@ growth (`Block.growth`), and the caller chooses again where it gets out of hand.
 
 from __future__ import annotations
 
+import functools
 import heapq
 from dataclasses import dataclass
 
@@ -55,8 +56,14 @@ class Reduced:
     blocks: list[Block]
     block_of: np.ndarray  # the block of each unknown that Newton finds
     growth: list[int]  # multipliers of blocks that were solved directly
+    pivots: list[int]  # of all eliminations; their product is the determinant of the step, but perhaps for its sign
     statistics: dict
     _stages: tuple[dict[int, int], dict[int, int]]
+
+    def determinant_sign(self) -> int:
+        """The operation that is the sign of the product of all pivots, by the unknowns that Newton finds."""
+        program, pivots = self.program, self.rewrite(np.array(self.pivots, dtype=np.int64)).tolist()
+        return functools.reduce(program.mul, [program.apply("sign", node) for node in pivots], program.const(1.0))
 
     def rewrite(self, nodes: np.ndarray) -> np.ndarray:
         """Operations with every eliminated unknown replaced."""
@@ -142,7 +149,7 @@ def reduce_step(
     unknowns_left = sorted(set(range(n)) - {j for _, j in pairs})
     matrix = [dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian]
     right = dict(zip(rows_left, substitute(program, residual[rows_left].tolist(), resolved), strict=True))
-    eliminate_columns(program, matrix, pairs)
+    pivots = eliminate_columns(program, matrix, pairs)
 
     components, levels = _ordered_blocks(program, x, matrix, right, rows_left, unknowns_left, names)
     index_of = {int(x[j]): index for index, (_, unknowns) in enumerate(components) for j in unknowns}
@@ -164,6 +171,7 @@ def reduce_step(
         system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
         pivoting = Pivoting(values, scaling.rows[equations])
         factors = Factors(program, system, unknowns, pivoting)
+        pivots += factors.pivots
         linear = linear and (factors.safe or any_pivots)  # at once, if no pivot can come close to zero; else by Newton,
         if linear:  # which corrects its own roundoff
             right_side = at_zero
@@ -181,7 +189,7 @@ def reduce_step(
         "solved_directly": len(unknowns_left) - sum(len(b.unknowns) for b in blocks),
         "newton_unknowns": [len(b.unknowns) for b in blocks],
     }
-    return Reduced(program, blocks, block_of, growth, statistics, (resolved, solved))
+    return Reduced(program, blocks, block_of, growth, pivots, statistics, (resolved, solved))
 
 
 def _ordered_blocks(program: Program, x, matrix, right, rows_left, unknowns_left, names):

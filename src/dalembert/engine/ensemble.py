@@ -13,11 +13,12 @@ import os
 
 import numpy as np
 
+from .compiled import Compiled
 from .contract import FIRST_CONTRACTION, HISTORY, OK, StepFunctions, extrapolation_weights
 from .llvm_arithmetic import Arithmetic
 from .llvm_compile import compile_text, lanes
 from .llvm_loop import POINTERS
-from .native import CHUNK_OPERATIONS, Compiled
+from .native import CHUNK_OPERATIONS
 from .scaling import NewtonScaling
 from .step_program import build_step_program
 

@@ -36,6 +36,9 @@ KINKED_TOLERANCE = 1e-14
 NEAR = 0.01
 #: The same where the polynomial of the step before is continued, which begins closer, also to a solution not meant.
 NEAR_ON_A_POLYNOMIAL = 0.001
+#: Newton that moved so far, in the same units, may have come to any solution, also to one whose determinant has the
+#: sign of the one meant: such a step is followed from small ones.
+FAR = 10.0
 POINTERS = (
     "time", "state", "compensation", "history", "contraction", "parameters", "weights", "table", "saved", "last",
     "counters", "iterations", "worst",
@@ -297,9 +300,9 @@ class StepLoop(abc.ABC):
         w.put(f"store {truth} {no}, ptr {self.wrong}")
         w.put(f"br i1 {w.new(f'or i1 {far}, {guessed}')}, label %doubt, label %judged")
         w.label("doubt")
-        wrong = self.misled()
+        wrong, astray = self.misled(), w.compare("ogt", moved, self.arithmetic.constant(FAR))
         if wrong is not None:
-            w.put(f"store {truth} {wrong}, ptr {self.wrong}")
+            w.put(f"store {truth} {w.logic('or', wrong, astray)}, ptr {self.wrong}")
         w.put("br label %judged")
         w.label("judged")
         return w.logic("xor", w.new(f"load {truth}, ptr {self.wrong}"), yes)
@@ -324,7 +327,7 @@ class StepLoop(abc.ABC):
         total = w.new(f"load i64, ptr {self.total}")
         most = ROUGH_ITERATIONS * max(1, self.n_blocks) if self.smooth else -1
         rough = w.new(f"icmp sgt i64 {total}, {most}")
-        self._set_counter(0, w.new(f"select i1 {rough}, i64 1, i64 {more}"))
+        self._set_counter(0, w.new(f"select i1 {rough}, i64 {1 - self.lag}, i64 {more}"))  # next: the method's guess
 
     def tally(self, saved: str, total: str) -> None:
         """Count the iterations of this step towards the save to come."""

@@ -1,39 +1,44 @@
 """The native engine: a step program compiled by LLVM, run in chunks, watched and mended.
 
-A step that fails is tried again from the method's own guess, then with pivots chosen anew at the current state, and
-last with damping, partial pivoting and continuation (`rescue.py`); `report()` counts what happened.
+A step that fails is tried again from the method's own guess, with pivots chosen anew at the current state, and last by
+continuation from small steps with partial pivoting (`rescue.py`); `report()` counts what happened. Where Newton
+stood still at the roundoff of unknowns that have become small (velocities of a motion that comes to rest), that is
+measured, and unknowns are asked for no more than that from there on. What cures may cost is bounded.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
 
 import numpy as np
 
 from .array_elimination import TooIrregular
 from .array_step import ArrayStep, build_array_step
-from .contract import FIRST_CONTRACTION, HISTORY, OK, SINGULAR, Carry, Chunk, StepFunctions, extrapolation_weights
+from .compiled import Compiled, CompiledLoops
+from .contract import (
+    FIRST_CONTRACTION,
+    HISTORY,
+    NOT_CONVERGED,
+    OK,
+    RESCUED_TOO_OFTEN,
+    SINGULAR,
+    Carry,
+    Chunk,
+    StepFunctions,
+    extrapolation_weights,
+)
 from .evaluate import TracedInArrays
 from .llvm_arithmetic import Arithmetic
-from .llvm_compile import lanes
 from .llvm_loop import POINTERS
-from .llvm_rolled import RolledEmitter
 from .llvm_scaling import CompiledScaling
-from .llvm_step import StepEmitter
-from .rescue import Rescue
-from .rolled_scaling import Code, RolledScaling
+from .rescue import ROUNDOFF, Rescue
 from .sparse_elimination import TooManyOperations
 from .step_memory import pointer_to, room_for
 from .step_program import StepProgram, build_step_program
-from .tiers import TieredCode, arguments
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
 CHUNK_OPERATIONS = 200_000_000
-#: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
-#: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
-QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
 #: The first run with some code, if it takes fewer steps, gets code that is there soon (`tiers.py`).
 SHORT_RUN = 50_000
 #: Unknowns of the method from which on the step is rolled into loops.
@@ -41,10 +46,6 @@ ROLLED_FROM = 300
 #: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
 #: the processor, they take two to three times as long as a band.
 BANDS_FROM, MOST_OPERATIONS = 100, 32_000
-#: Operations that belong to no loop from which on rolling a step up is not worth while.
-MOST_LONELY = 6_000
-#: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
-OPERATIONS_AT_ONCE = 4
 
 
 #: places of arguments that grow with the run
@@ -54,13 +55,18 @@ _TIME, _WEIGHTS = (POINTERS.index(name) for name in ("time", "weights"))
 #: what belongs to one choice of pivots
 _OF_A_BUILD = ("step", "_compiled", "_scaling", "_room", "pivots")
 #: what is tried after a failed step, in this order, by the name under which it is reported
-_CURES: tuple[str, ...] = ("guess_restarts", "pivot_changes", "rescued_steps")
+_CURES: tuple[str, ...] = ("guess_restarts", "roundoff_measured", "pivot_changes", "rescued_steps")
 
 
 #: Translations with pivots chosen anew that are kept.
 BUILDS_KEPT = 8
-#: Steps taken by a solver of their own after which pivots are chosen anew.
+#: Newton whose last update was no larger was at an end.
+AT_AN_END = 1e-12
+#: Steps rescued after which pivots are chosen anew.
 RESCUES_A_CHANGE = 50
+#: Pivots that a run may choose anew (each takes as long as the first translation), and steps of it that may be rescued
+#: (each takes as long as thousands of others), at first and for every step taken.
+MOST_PIVOT_CHANGES, MOST_RESCUES, RESCUES_A_STEP = 20, 1000, 0.02
 
 
 class TooLarge(Exception):
@@ -70,80 +76,6 @@ class TooLarge(Exception):
     def __init__(self, reason: str, traced: dict[StepFunctions, TracedInArrays] | None = None) -> None:
         super().__init__(reason)
         self.traced = traced or {}
-
-
-class Compiled:
-    """Machine code of one step program, one instruction an operation."""
-
-    kind = "straight-line"
-
-    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
-        self.operations = step.statistics["operations_per_step"]
-        effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
-        text = StepEmitter(step, arithmetic, compensated).text()
-        self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
-        self.scaling = CompiledScaling(step)
-
-    def improve(self) -> None:
-        """Begin to make the code as fast as it gets."""
-        self.code.improve()
-        self.scaling.code.improve()
-
-    def function(self, *arguments) -> None:
-        """Take steps."""
-        self.code.function(*arguments)
-
-    @contextlib.contextmanager
-    def memory(self) -> Iterator[list[int]]:
-        """Pointers that the code takes after those of every step: none."""
-        yield []
-
-
-class CompiledLoops:
-    """Machine code of the step of a large system, rolled into loops; owns the memory it works in."""
-
-    kind = "rolled"
-
-    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
-        emitter = RolledEmitter(step, arithmetic, compensated, lanes())
-        if emitter.lonely > MOST_LONELY:
-            raise TooIrregular
-        self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
-        self.code = TieredCode(emitter.text(), "loops", arguments(15), 2, soon)
-        self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
-        self._spare = [self._first]
-        self._places = emitter.places()
-        places = emitter.x_place, emitter.update_place, emitter.finish_place
-        look = Code(lambda *given: self.code.function(*given), self._memory, *places)
-        self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
-
-    def improve(self) -> None:
-        """Begin to make the code as fast as it gets."""
-        self.code.improve()
-
-    def function(self, *arguments) -> None:
-        """The arguments of straight-line code; the memory is added."""
-        *pointers, steps, every = arguments
-        with self.memory() as memory:
-            self.code.function(*pointers, *memory, steps, every)
-
-    @contextlib.contextmanager
-    def memory(self) -> Iterator[list[int]]:
-        """Pointers that the code takes after those of every step."""
-        with self._memory() as arrays:
-            yield [array.ctypes.data for array in arrays]
-
-    @contextlib.contextmanager
-    def _memory(self) -> Iterator[list[np.ndarray]]:
-        """Its work space and its tables. Runs side by side, in threads, have work spaces of their own."""
-        try:
-            work = self._spare.pop()
-        except IndexError:
-            work = self._first.copy()  # of which only the constants matter, and they stay as they are
-        try:
-            yield [work, self._places]
-        finally:
-            self._spare.append(work)
 
 
 class NativeRun:
@@ -161,6 +93,7 @@ class NativeRun:
         self._dtype = np.longdouble if extended else np.float64
         self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
         self._rescue = Rescue(functions)
+        self._least_scale: np.ndarray | None = None  # of every unknown of the method, where its roundoff was measured
         self._builds: dict[tuple, dict] = {}  # shared by all runs
         self.table = extrapolation_weights().astype(self._dtype)
         self._table_pointer = pointer_to(self.table)
@@ -174,7 +107,7 @@ class NativeRun:
             self._compiled.improve()
         self._used = True
         run = copy.copy(self)
-        run._counts = dict.fromkeys(_CURES, 0)
+        run._counts, run._least_scale = dict.fromkeys(_CURES, 0), None
         return run
 
     def _build(self, state, t, h, parameters, seed: int = 0) -> None:
@@ -230,11 +163,18 @@ class NativeRun:
         """How often each cure was tried."""
         return self._counts
 
-    def restore(self, pivots: dict | None, mended: dict[str, int], parameters: np.ndarray) -> None:
-        """Choose the pivots where another runner of the same steps chose them last, and count on from its counts."""
+    @property
+    def least_scale(self) -> list[float] | None:
+        """The least scale of every unknown of the method, where its roundoff was measured."""
+        return None if self._least_scale is None else self._least_scale.tolist()
+
+    def restore(self, pivots: dict | None, mended: dict[str, int], parameters: np.ndarray, least_scale=None) -> None:
+        """Choose the pivots where another runner of the same steps chose them last, count on from its counts, and use
+        its scales."""
         if pivots is not None:
             self._build(pivots["state"], pivots["t"], pivots["h"], parameters, seed=pivots["seed"])
-        self._counts = {name: int(mended[name]) for name in _CURES}
+        self._counts = {name: int(mended.get(name, 0)) for name in _CURES}
+        self._least_scale = None if least_scale is None else np.array(least_scale)
 
     @property
     def chunk_steps(self) -> int:
@@ -274,50 +214,81 @@ class NativeRun:
         if pieces[0].status == OK:
             carry, saved, iterations, worst, status, residual = pieces[0]
             return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
-        cures = self._cures()
+        cures = list(_CURES)
         while pieces[-1].status != OK and cures:
             stuck = pieces[-1].carry
             cure = cures.pop(0)
-            if cure == "pivot_changes" and self._pivots_are_good and pieces[-1].status != SINGULAR:
+            if cure == "rescued_steps" and self._rescues_are_a_habit(int(stuck.step)):
+                pieces[-1] = pieces[-1]._replace(status=RESCUED_TOO_OFTEN)
+                break
+            if not self._may_help(cure, pieces[-1]):
                 continue
-            t = t0 + float(stuck.step) * h
-            if cure == "guess_restarts":
-                carry = self._restarted(stuck)
-            elif cure == "pivot_changes":
-                try:
-                    self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
-                except TooLarge:  # at a state gone wild nothing may be alike any more
-                    continue
-                carry = self._restarted(stuck)
-            else:
-                rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
-                if rescued is None:
-                    break
-                state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
-                after = stuck._replace(state=state, compensation=compensation, step=stuck.step + 1)
-                carry = self._restarted(after)
+            cured = self._cured(cure, stuck, t0 + float(stuck.step) * h, h, parameters)
+            if cured is None:
+                continue
+            carry = cured
+            if cure == "rescued_steps":
                 pieces.append(_one_step_chunk(carry, save_every))
             self._counts[cure] += 1
             pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
             if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
-                cures = self._cures()
+                cures = list(_CURES)
             elif cure == "rescued_steps":
                 cures = ["rescued_steps"]
         return _joined(pieces)
+
+    def _cured(self, cure: str, stuck: Carry, t: float, h: float, parameters) -> Carry | None:
+        """Where the run goes on after a failed step, or None."""
+        if cure == "roundoff_measured" and not self._measure_roundoff(stuck, t, h, parameters):
+            return None
+        if cure == "pivot_changes":
+            try:
+                self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
+            except TooLarge:  # at a state gone wild nothing may be alike any more
+                return None
+        if cure != "rescued_steps":
+            return self._restarted(stuck)
+        rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
+        if rescued is None:
+            return None
+        state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
+        return self._restarted(stuck._replace(state=state, compensation=compensation, step=stuck.step + 1))
+
+    def _may_help(self, cure: str, failed: Chunk) -> bool:
+        """New pivots cost a translation: they are chosen where the elimination met a singular matrix, else only after
+        many steps that were rescued. Where Newton came to an end, but at a solution that is not the one meant, neither
+        they nor other scales lead it elsewhere."""
+        functions, counts, ended = self.functions, self._counts, failed.residual <= AT_AN_END
+        if cure == "pivot_changes":
+            many = counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts[cure])
+            wanted = failed.status == SINGULAR or (many and not self._pivots_are_good)
+            return wanted and counts[cure] < MOST_PIVOT_CHANGES
+        if cure == "roundoff_measured":
+            standing = failed.status == NOT_CONVERGED and not ended
+            return standing and functions.smooth and not functions.explicit and functions.rescue is None
+        return True
+
+    def _rescues_are_a_habit(self, step: int) -> bool:
+        """Whether so many steps were rescued that h does not suit the motion."""
+        allowed = MOST_RESCUES + RESCUES_A_STEP * step
+        return self.functions.rescue is None and self._counts["rescued_steps"] >= allowed
+
+    def _measure_roundoff(self, stuck: Carry, t: float, h: float, parameters) -> bool:
+        """Scales from which on a change of unknowns is their roundoff; whether they say more than was known."""
+        x = self._rescue.solution(stuck.state, t, h, parameters)
+        if x is None:
+            return False
+        found = self._rescue.roundoff(x, t, h, stuck.state, parameters) / ROUNDOFF
+        before = np.zeros(len(found)) if self._least_scale is None else self._least_scale
+        used = 1.0 / self.scales(stuck, t - float(stuck.step) * h, h, parameters)[:-1]
+        self._least_scale = np.maximum(before, found)
+        return bool(np.any(self._least_scale[self.step.unknowns] > 1.01 * used))
 
     @property
     def _pivots_are_good(self) -> bool:
         """Where only a projection is iterated for, it began as near as it can; bands choose pivots themselves."""
         in_bands = isinstance(self.step, ArrayStep) and self.step.reduced.only_bands
         return self.functions.explicit or in_bands
-
-    def _cures(self) -> list[str]:
-        """What to try next, in this order. New pivots cost a translation: where steps have a solver of their own, it
-        comes first, and they are chosen anew only after many steps that it had to take."""
-        counts = self._counts
-        if self.functions.rescue is None or counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts["pivot_changes"]):
-            return list(_CURES)
-        return [cure for cure in _CURES if cure != "pivot_changes"]
 
     def _restarted(self, carry: Carry) -> Carry:
         """No history: the next step starts from the method's own guess."""
@@ -335,7 +306,15 @@ class NativeRun:
         """The scales of Newton's unknowns at the carry."""
         last_solution = carry.history[0][: len(self.step.unknowns)] if int(carry.known) else None
         t = t0 + float(carry.step) * h
-        return self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
+        weights = self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
+        return self._above_roundoff(weights)
+
+    def _above_roundoff(self, weights: np.ndarray) -> np.ndarray:
+        """1 / scales, in place, where scales are at least those that were found by measuring roundoff."""
+        if self._least_scale is not None:
+            with np.errstate(divide="ignore"):
+                weights[:-1] = np.minimum(weights[:-1], 1.0 / self._least_scale[self.step.unknowns])
+        return weights
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
         dtype, room, n_state = self._dtype, self._room, self.functions.n_state
@@ -356,6 +335,7 @@ class NativeRun:
         pointers[_SAVED] = pointers[_ITERATIONS] + 8 * (len(integers) - 4)
         if isinstance(self._scaling, CompiledScaling) and dtype is np.float64:
             self._scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
+            self._above_roundoff(numbers[held["weights"]])
             if not known:
                 numbers[held["history"]] = 0.0  # a guess was put there
         else:

@@ -1,7 +1,8 @@
 """What a run that goes on in another process needs besides its carry.
 
-The native engine may have chosen its pivots anew on the way, and what it tries first depends on what it had to mend:
-both are part of the result to the last bit, so both are kept, as plain numbers.
+The native engine may have chosen its pivots anew on the way, what it tries first depends on what it had to mend, and
+the scales of its unknowns on roundoff that it measured: all of that is part of the result to the last bit, so it is
+kept, as plain numbers.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from .phases import PhasedRun
 
 
 def condition_of(runner: Any) -> list[dict[str, Any]]:
-    """One entry a compiled step: {"pivots": where they were chosen, or None for the start, "mended": the counts}."""
-    return [{"pivots": stage.pivots, "mended": dict(stage.mended)} for stage in _stages(runner)]
+    """One entry a compiled step: {"pivots": where they were chosen, or None for the start, "mended": the counts,
+    "least_scale": of every unknown, or None}."""
+    return [
+        {"pivots": stage.pivots, "mended": dict(stage.mended), "least_scale": stage.least_scale}
+        for stage in _stages(runner)
+    ]
 
 
 def restore_condition(runner: Any, condition: list[dict[str, Any]], parameters: np.ndarray) -> None:
@@ -25,7 +30,7 @@ def restore_condition(runner: Any, condition: list[dict[str, Any]], parameters: 
     if len(stages) != len(condition):
         raise ValueError(f"{len(condition)} compiled steps were kept, this run has {len(stages)}")
     for stage, entry in zip(stages, condition, strict=True):
-        stage.restore(entry["pivots"], entry["mended"], parameters)
+        stage.restore(entry["pivots"], entry["mended"], parameters, entry.get("least_scale"))
 
 
 def _stages(runner: Any) -> list[NativeRun]:

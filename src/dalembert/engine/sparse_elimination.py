@@ -41,8 +41,10 @@ class Pivoting:
         return float(ratio.min()) if np.any(own > 0) else 0.0
 
 
-def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: list[tuple[int, int]]) -> None:
-    """Eliminate given pivots (row, column) from all rows that are not pivots yet; rows change in place."""
+def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: list[tuple[int, int]]) -> list[int]:
+    """Eliminate given pivots (row, column) from all rows that are not pivots yet; rows change in place. Returns the
+    operations of the pivots, in this order."""
+    pivots: list[int] = []
     holders: dict[int, set[int]] = {}
     for i, row in enumerate(matrix):
         for j in row:
@@ -51,6 +53,7 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
         pivot_row = matrix[i]
         for k in pivot_row:
             holders[k].discard(i)
+        pivots.append(pivot_row[j])
         inverse = program.reciprocal(pivot_row[j])
         for other in sorted(holders.get(j, ())):
             factor = program.mul(matrix[other].pop(j), inverse)
@@ -64,6 +67,7 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
                         matrix[other][k] = new
                         holders[k].add(other)
         holders.pop(j, None)
+    return pivots
 
 
 class TooManyOperations(Exception):
@@ -84,6 +88,7 @@ class Factors:
         self._rows = rows = [dict(row) for row in rows]
         self._order: list[tuple[int, int, int, list[tuple[int, int]]]] = []  # row, column, inverse, [(row, multiplier)]
         self.multipliers: list[int] = []
+        self.pivots: list[int] = []
         self.safe = True
         holders: dict[int, set[int]] = {j: set() for j in unknowns}
         for i, row in enumerate(rows):
@@ -106,6 +111,7 @@ class Factors:
             holders[k].discard(i)
         holders[j].discard(i)
         inverse = program.reciprocal(pivot)
+        self.pivots.append(pivot)
         changes: list[tuple[int, int]] = []
         self._order.append((i, j, inverse, changes))
         self.safe = self.safe and (not holders[j] or pivoting.keeps_sign(pivot))

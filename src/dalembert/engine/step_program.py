@@ -44,7 +44,7 @@ class StepProgram:
     guess: np.ndarray  # their starting values, operations of the state
     finish: np.ndarray  # increments and new values of the state
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
-    misled: int | None  # whether Newton found a solution that is not the one meant
+    misled: int | None  # whether Newton found a solution that is not the one meant, as far as one can tell
     continued: np.ndarray  # what those of the next step will be about, by all unknowns of this one; or nothing
 
     @functools.cached_property
@@ -110,11 +110,14 @@ def build_step_program(
     program.linear_systems = inside = LinearSystems(program, samples)
     residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = trace(program, functions.finish, inputs.x, *rest)
-    misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)
+    misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
     continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     program.most = most
     reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
     reduced.growth += inside.growth
+    doubts = [] if misled is None else reduced.rewrite(misled[None]).tolist()
+    if functions.smooth and not functions.explicit and reduced.blocks:
+        doubts += _turned(reduced, inputs, guess, plain)
     shorten_loops(reduced)
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
     return StepProgram(
@@ -126,9 +129,37 @@ def build_step_program(
         guess=guess[unknowns] if unknowns else np.zeros(0, np.int64),
         finish=reduced.rewrite(finish),
         values=reduced.rewrite(inputs.x),
-        misled=int(reduced.rewrite(misled)[0]) if misled is not None and unknowns else None,
+        misled=functools.reduce(functools.partial(program.apply, "or"), doubts) if doubts and unknowns else None,
         continued=continued[unknowns] if functions.continued else np.zeros(0, np.int64),
     )
+
+
+#: A step so much smaller is one whose solution the method guesses well.
+SMALL_STEP = 1 / 128
+
+
+def _turned(reduced: Reduced, inputs: Inputs, guess: np.ndarray, plain: dict) -> list[int]:
+    """Whether the determinant of the equations has another sign at the solution than in a small step; or nothing, where
+    that cannot be told.
+
+    The solution that is meant is the one that begins at the guess for h = 0 and moves on as h grows. On its way the
+    Jacobian stays regular, so that its determinant keeps its sign, over all states, since these hang together. Two
+    solutions that meet and vanish as h grows on (the two points in which a line meets a circle) differ in that sign.
+    """
+    program, sign = reduced.program, reduced.determinant_sign()
+    at_small = []
+    for h in (SMALL_STEP, -SMALL_STEP):
+        small = plain | {"h": [h * abs(plain["h"][0])]}
+        x = Values(program, by_name(small)).array(guess)
+        with np.errstate(all="ignore"):
+            at_small.append(float(Values(program, by_name(small | {"x": x}))[sign]))
+    forwards, backwards = at_small
+    if abs(forwards) != 1.0 or abs(backwards) != 1.0:
+        return []
+    expected = program.const(forwards)
+    if forwards != backwards:
+        expected = program.mul(expected, program.apply("sign", int(inputs.h)))
+    return [program.apply("lt", program.mul(expected, sign), program.zero)]
 
 
 def by_name(tables: dict) -> dict:

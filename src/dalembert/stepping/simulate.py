@@ -379,6 +379,7 @@ def final_status(
         3: "constraints become dependent there, or the mass matrix singular; try a smaller h or other coordinates.",
         4: "The constraints become independent beside a singular configuration, or contradict each other there: start "
         "beside it, or try a smaller h.",
+        5: "h is too large for this motion; try a smaller h.",
     }
     if code == LEFT_CONSTRAINTS:
         residual = f": {finding}" if finding else ""
