@@ -13,6 +13,7 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from .errors import InputError
@@ -45,9 +46,25 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_double() -> None:
+    """Refuse to compute in single precision: JAX was told so after this library had told it otherwise."""
+    if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+        raise InputError(
+            "JAX computes in 32 bits: jax_enable_x64 was switched off after dalembert had switched it on. Every number "
+            'here needs 64 bits: call jax.config.update("jax_enable_x64", True), or leave the block that set it.'
+        )
+
+
+def unmasked(name: str, value: Any) -> np.ndarray:
+    """An array of which nothing is masked: a mask says that the numbers below it do not count."""
+    if np.ma.is_masked(value):
+        raise InputError(f"{name} must have no masked entries, got {shown(value)}; fill them, or leave them out.")
+    return np.asarray(value)
+
+
 def real(value: Any) -> float | None:
     """A real number as a float, NaN and infinities too; None for anything else."""
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    if isinstance(value, bool | np.bool_ | str | bytes) or value is np.ma.masked:
         return None
     try:
         if isinstance(value, numbers.Real):
@@ -89,7 +106,9 @@ def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int
 def floats(name: str, value: Any, *, finite: bool = False) -> np.ndarray:
     """An array of real numbers as float64, of any shape."""
     try:
-        array = np.asarray(value)
+        array = unmasked(name, value)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:  # ragged, or traced
         raise InputError(f"{name} must be an array of floats, got {shown(value)}.") from error
     if array.dtype.kind not in "fiu":

@@ -2,6 +2,7 @@
 
 from .choice import choose_engine
 from .contract import (
+    HISTORY,
     LEFT_CONSTRAINTS,
     NOT_CONVERGED,
     NOT_FINITE,
@@ -25,6 +26,7 @@ from .tiers import finish_compiling
 from .xla import XlaRun, run_traced
 
 __all__ = [
+    "HISTORY",
     "LEFT_CONSTRAINTS",
     "NOT_CONVERGED",
     "NOT_FINITE",

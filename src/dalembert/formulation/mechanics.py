@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from ..arguments import check_double
 from ..problem import AbstractSystem, Dependencies, HamiltonianSystem, OverdeterminedDAE, System, reads_of_system
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
@@ -210,6 +211,7 @@ class OverdeterminedMechanics(Mechanics):
 
 def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) -> Mechanics:
     """The equations of a system; `rows` restricts the holonomic constraints to an independent set."""
+    check_double()
     kind = LagrangianMechanics
     if isinstance(system, HamiltonianSystem):
         kind = HamiltonianMechanics

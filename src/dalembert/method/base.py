@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arguments import check_double
 from ..formulation import Mechanics
 from ..problem import State
 from .polynomials import hermite
@@ -99,6 +100,10 @@ class Method(eqx.Module):
     explicit: ClassVar[bool] = False
     #: What a notebook shows; filled by `plots` when the package is imported.
     _repr_html_: ClassVar[Any]
+
+    def __check_init__(self) -> None:
+        """Coefficients are computed where a method is made."""
+        check_double()
 
     @property
     @abc.abstractmethod

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..arguments import number, real, shown
+from ..arguments import check_double, number, real, shown, unmasked
 from ..errors import InputError, ModelError
 from .dependencies import Dependencies, dependencies
 
@@ -66,6 +66,7 @@ class AbstractSystem(eqx.Module):
             for field in dataclasses.fields(base)
         }
         plain = {name: kind for name, kind in inherited.items() if name in vars(cls) and name not in own}
+        _check_order(cls, own)
         cls.__annotations__ = plain | own
 
     def holonomic(self, t, q) -> Any:
@@ -141,6 +142,21 @@ class AbstractSystem(eqx.Module):
     def parts(self) -> tuple[str, ...]:
         """The optional parts this system defines."""
         return tuple(part for part in OPTIONAL_PARTS if self.provides(part))
+
+
+def _check_order(kind: type, annotations: dict[str, Any]) -> None:
+    """Refuse a field without a default behind one that has the default of every system."""
+    begun = None
+    for name, hint in annotations.items():
+        if "ClassVar" in str(hint):
+            continue
+        if name in PLAIN_ATTRIBUTES and name not in vars(kind):
+            begun = name
+        elif begun is not None and not hasattr(kind, name):
+            raise ModelError(
+                f"{kind.__name__}: the field {name} has no default and follows {begun}, which has the "
+                f"default {getattr(kind, begun)!r} in all systems. Put {name} before {begun}, or give it a default."
+            )
 
 
 class System(AbstractSystem):
@@ -260,6 +276,7 @@ def prepared(system: AbstractSystem) -> AbstractSystem:
     for base, needed, arguments in REQUIRED:
         if isinstance(system, base) and getattr(type(system), needed) is getattr(base, needed):
             raise ModelError(f"{type(system).__name__} defines no {needed}({arguments}).")
+    check_double()
     check_parameters(system)
     changes = {
         field.name: number(f"{field.name} of {type(system).__name__}", getattr(system, field.name))
@@ -298,12 +315,25 @@ REQUIRED: list[tuple[type, str, str]] = [
 
 def _checked_leaf(path, leaf):
     if not is_parameter(leaf):
-        return leaf
-    array = leaf if isinstance(leaf, Tracer) else np.asarray(leaf, dtype=np.float64)
-    if isinstance(array, np.ndarray) and not np.all(np.isfinite(array)):
-        name = jax.tree_util.keystr(path).lstrip(".")
-        raise InputError(f"parameter {name} must be finite, got {leaf!r}.")
-    return jnp.asarray(array, jnp.float64) if isinstance(array, Tracer) else array
+        return own(unmasked(_name(path), leaf)) if isinstance(leaf, np.ndarray) else leaf
+    if isinstance(leaf, Tracer):
+        return jnp.asarray(leaf, jnp.float64)
+    name = _name(path)
+    array = own(unmasked(name, leaf).astype(np.float64))
+    if not np.all(np.isfinite(array)):
+        raise InputError(f"{name} must be finite, got {leaf!r}.")
+    return array
+
+
+def _name(path) -> str:
+    return f"parameter {jax.tree_util.keystr(path).lstrip('.')}"
+
+
+def own(array: np.ndarray) -> np.ndarray:
+    """A copy that nobody changes, of what is still the user's."""
+    copied = np.array(array)
+    copied.flags.writeable = False
+    return copied
 
 
 def split_parameters(system: AbstractSystem) -> tuple[AbstractSystem, AbstractSystem]:

@@ -16,7 +16,7 @@ from .redundant import least_norm, redundant_multipliers, rows_along
 from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
 from .store import Store, StoredStates
-from .store_files import Damaged
+from .store_files import Damaged, temporary_of
 from .traced import recognised
 from .variable_steps import integrate_sizes, is_sequence
 
@@ -67,4 +67,5 @@ __all__ = [
     "rows_along",
     "solve_boundary_value",
     "status_of_code",
+    "temporary_of",
 ]

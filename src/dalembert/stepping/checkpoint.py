@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arguments import count
 from ..arguments import path as checked_path
-from ..engine import Carry, StepFunctions
+from ..engine import OK, Carry, StepFunctions
 from ..errors import CheckpointFailure, InputError
 from ..method import Method
 from ..problem import AbstractSystem
@@ -30,6 +30,7 @@ from .step import Layout
 from .store import LOCK, Column, Store, StoredStates
 from .store import Checkpoint as Link
 from .store_files import Damaged
+from .stored_values import check_carry, check_condition, check_counts, check_state
 
 try:
     import fcntl
@@ -205,11 +206,14 @@ class StoredRecord(Record):
 
     def _take_over(self, last: Link) -> None:
         body = last.body
+        size, constraints = np.size(self.carry.state), self._layout.m
+        check_condition(body["condition"], condition_of(self._runner), self.plan, size, constraints)
         restore_condition(self._runner, body["condition"], self.plan.parameters)
         carry, fresh = Carry(**body["carry"]), self._runner.first_carry(np.asarray(self.carry.state))
-        found, expected = ([(x.shape, x.dtype) for x in jax.tree.leaves(c)] for c in (carry, fresh))
-        if found != expected or int(carry.step) != last.step:
-            raise Damaged("the carry does not fit")
+        check_carry(carry, fresh, last.step, body["status"] != OK)
+        if last.step % self.plan.save_every == 0:
+            check_state(self._layout.unflatten(carry.state), self.store, last.states)
+        check_counts(body, self.plan, last)
         self.carry, self.saved, self.status = carry, [], int(body["status"])
         self.residual = np.nan if body["residual"] is None else float(body["residual"])
         self.halved, self._seconds = int(body["halved"]), float(body["stats"]["wall_seconds"])

@@ -19,6 +19,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
+from ..arguments import check_double
 from ..engine import Function, RowFunction, RowSolver
 from ..errors import RetracedWarning
 from ..formulation import Acceleration, Mechanics, mechanics_of
@@ -43,6 +44,7 @@ class Family:
     def __new__(cls, system: AbstractSystem) -> Family:
         """The family itself, where it is known: what is traced later is then traced with the system that was just
         looked at, and not with an equal one that may have changed since."""
+        check_double()
         reads = reads_of_system(system)
         family = _families.get(reads) if reads.unclear is None else None
         if family is None:

@@ -200,6 +200,11 @@ class Store:
         chunk, count = divmod(column.rows(states), self.chunk_rows)
         return chunk, self._rows(column, chunk, count) if count else np.zeros((0, *column.shape), column.kind)
 
+    def row(self, name: str, number: int) -> np.ndarray:
+        """One row of an array."""
+        chunk, place = divmod(number, self.chunk_rows)
+        return self._rows(self.columns[name], chunk, place + 1)[place]
+
     def _checkpoint_files(self) -> list[pathlib.Path]:
         try:
             names = sorted(name for name in os.listdir(self.path / CHECKPOINTS) if name.endswith(".json"))

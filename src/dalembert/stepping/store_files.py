@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -33,12 +34,17 @@ def digest(data: bytes | memoryview) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
+def temporary_of(path: pathlib.Path) -> pathlib.Path:
+    """Where a file is written before it gets its name; processes that write the same file do not meet there."""
+    return path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+
+
 def write_whole(files: Mapping[pathlib.Path, bytes | memoryview], sync: bool = True) -> None:
     """Write files so that the name of each always means its old or its new content, also after a crash of the machine.
 
     They are synced side by side: what takes the time is to wait for the disk, and it takes several at once.
     """
-    temporary = {path: path.with_name(path.name + ".part") for path in files}
+    temporary = {path: temporary_of(path) for path in files}
 
     def write(path: pathlib.Path) -> None:
         with open(temporary[path], "wb") as file:

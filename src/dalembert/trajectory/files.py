@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pathlib
+import urllib.parse
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import InputError
-from ..stepping import EVENT_PREFIX
+from ..stepping import EVENT_PREFIX, temporary_of
 
 MARK, DIGEST_BYTES = b"dalembert trajectory, BLAKE2 ", 32
 _DIMENSIONS = {
@@ -35,6 +36,20 @@ _DIMENSIONS = {
 }
 #: a variable may not have the name of a dimension
 _NAMES_IN_FILE = {"constraint": "constraint_violation", "hidden": "hidden_violation"}
+_INVARIANT = "invariant_"
+
+
+def _in_file(name: str) -> str:
+    """A name as netCDF takes it: of an invariant it may be anything, such as "E/m"."""
+    if not name.startswith(_INVARIANT):
+        return _NAMES_IN_FILE.get(name, name)
+    return _INVARIANT + urllib.parse.quote(name.removeprefix(_INVARIANT), safe=" ()[]*+-,=^|")
+
+
+def _from_file(name: str) -> str:
+    if name.startswith(_INVARIANT):
+        return _INVARIANT + urllib.parse.unquote(name.removeprefix(_INVARIANT))
+    return {in_file: ours for ours, in_file in _NAMES_IN_FILE.items()}.get(name, name)
 
 
 def dataset_of(arrays: dict[str, Any], info: dict, status: dict) -> xr.Dataset:
@@ -43,9 +58,9 @@ def dataset_of(arrays: dict[str, Any], info: dict, status: dict) -> xr.Dataset:
     for name, values in arrays.items():
         if name == "t":
             continue
-        extra = tuple(f"{name.removeprefix('invariant_')}_{axis}" for axis in range(np.ndim(values) - 1))
+        extra = tuple(f"{_in_file(name).removeprefix(_INVARIANT)}_{axis}" for axis in range(np.ndim(values) - 1))
         along = "event" if name.startswith(EVENT_PREFIX) else "time"
-        variables[_NAMES_IN_FILE.get(name, name)] = (_DIMENSIONS.get(name, (along, *extra)), values)
+        variables[_in_file(name)] = (_DIMENSIONS.get(name, (along, *extra)), values)
     attributes = {"dalembert": json.dumps(info), "status": json.dumps(status)}
     return xr.Dataset(variables, coords={"t": ("time", arrays["t"])}, attrs=attributes)
 
@@ -56,7 +71,7 @@ def write(make: Callable[[], xr.Dataset], path: pathlib.Path) -> pathlib.Path:
         raise InputError(f"cannot save to {path}: the folder {path.parent} does not exist.")
     if path.is_dir():
         raise InputError(f"cannot save to {path}: it is a folder.")
-    data, temporary = make(), path.with_name(path.name + ".part")
+    data, temporary = make(), temporary_of(path)
     try:
         data.to_netcdf(temporary, engine="netcdf4")
         seal(temporary)
@@ -111,8 +126,7 @@ def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             data = dataset.load()
         info, status = json.loads(data.attrs["dalembert"]), json.loads(data.attrs["status"])
-        names = {in_file: name for name, in_file in _NAMES_IN_FILE.items()}
-        arrays = {names.get(str(key), str(key)): np.asarray(x.values) for key, x in data.data_vars.items()}
+        arrays = {_from_file(str(key)): np.asarray(x.values) for key, x in data.data_vars.items()}
         arrays["t"] = np.asarray(data["t"].values)
         optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
         missing = set(_DIMENSIONS) - optional - set(arrays)

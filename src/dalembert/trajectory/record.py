@@ -47,7 +47,7 @@ from .attached import Attached
 from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
-from .stored import StoredArrays, read_store
+from .stored import StoredArrays, read_only, read_store
 from .versions import versions
 
 
@@ -72,7 +72,7 @@ class Trajectory(Attached):
         self, arrays: Mapping[str, Any], system: AbstractSystem | None, info: dict[str, Any], status,
         method: Method | None = None,
     ) -> None:  # fmt: skip
-        self._arrays, self._method = arrays, method
+        self._arrays, self._method = read_only(arrays), method
         self._parameters, self._structure = (None, None) if system is None else split_parameters(system)
         self._info = info
         self._status = status
@@ -224,10 +224,13 @@ class Trajectory(Attached):
         if is_traced(states, system):
             found = jax.vmap(mechanics_of(system, rows).acceleration)(*states)
             return found.lam, found.psi
-        self._check_single_run()
+        if np.ndim(self.q) == 3 and isinstance(self.q, np.ndarray):
+            members = [self.member(k)._multipliers for k in range(len(self.q))]
+            return tuple(read_only(np.stack(part)) for part in zip(*members, strict=True))  # pyright: ignore[reportReturnType]
+        self._check_single_run("lam")
         if rows is not None:
             return redundant_multipliers(system, rows, *states, raw[0].shape[1])
-        both = multipliers(system, None, *states)
+        both = read_only(multipliers(system, None, *states))
         return both[:, : raw[0].shape[1]], both[:, raw[0].shape[1] :]
 
     @functools.cached_property
@@ -288,13 +291,13 @@ class Trajectory(Attached):
         if is_traced(states, system):
             return jax.vmap(functools.partial(OBSERVABLES[name], mechanics_of(system)))(*states)
         if np.ndim(self.q) == 3 and isinstance(self.q, np.ndarray):  # not out of jax.vmap, where any field may differ
-            return observe_batch(system, name, *states)
-        self._check_single_run()
-        return observe(system, name, *states)
+            return read_only(observe_batch(system, name, *states))
+        self._check_single_run(name)
+        return read_only(observe(system, name, *states))
 
-    def _check_single_run(self) -> None:
+    def _check_single_run(self, name: str) -> None:
         if np.ndim(self.q) != 2:
-            raise batch_error(self, "ask one of them, or use jax.vmap(lambda run: run.energy)(run)")
+            raise batch_error(self, f"ask one of them, or use jax.vmap(lambda run: run.{name})(run)")
 
     def _require_system(self, what: str) -> AbstractSystem:
         """The system, whose equations are those of the run."""

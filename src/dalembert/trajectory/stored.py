@@ -44,6 +44,17 @@ def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, A
     return call
 
 
+def read_only(values: Any) -> Any:
+    """NumPy arrays, alone or by name, as views that cannot be written to: what a record says does not change."""
+    if isinstance(values, dict):
+        return {name: read_only(part) for name, part in values.items()}
+    if not isinstance(values, np.ndarray) or not values.flags.writeable:
+        return values
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a store by name."""
 
@@ -62,6 +73,7 @@ class StoredArrays(Mapping[str, Any]):
             values = self._store.read(name, self._states)
         except Damaged as error:
             raise InputError(f"cannot read {name} from {self._store.path}: {error}.") from error
+        values.flags.writeable = False
         self._seen[name] = values
         if values.nbytes <= KEPT_BYTES:
             self._kept[name] = values

@@ -110,7 +110,14 @@ class SweepStore:
             for name, values in fixed.items():
                 files[place / name / store.columns[name].file(0)] = store.columns[name].content(values)
             write_whole(files)
-            os.replace(place, path)
+            try:
+                os.replace(place, path)
+            except OSError:
+                if not (path / DESCRIPTION).is_file():
+                    raise
+                shutil.rmtree(place, ignore_errors=True)  # another process has begun the same sweep meanwhile
+                store._check(identity)
+                return store
             sync_folder(path.parent)
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)

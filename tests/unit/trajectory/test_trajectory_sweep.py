@@ -227,3 +227,27 @@ def test_ten_thousand_double_pendulums_and_a_lost_worker(tmp_path):
     assert killed
     assert disturbed.trajectories == 10_000
     assert contents(disturbed.store) == contents(quiet.store)
+
+
+def test_processes_that_begin_or_write_the_same_sweep_do_not_meet(tmp_path, monkeypatch):
+    from dalembert.stepping import temporary_of
+    from dalembert.trajectory.sweep_store import SweepStore
+
+    assert temporary_of(tmp_path / "c.0") != temporary_of(tmp_path / "c.0")
+    store = tmp_path / "sweep.zarr"
+    call = {"grid": {"length": [1.0, 2.0]}, "q0": [1.0, 0.0], "v0": [0.0, 0.0], "t": (0.0, 0.1), "h": 0.01}
+    call |= {"executor": "here", "project": True}
+    begun = SweepStore.open_or_create.__func__
+
+    def behind(cls, path, *arguments):
+        """Another process creates the store between the look whether it is there and the end of writing it."""
+        if not store.exists():
+            exists = type(path).exists
+            monkeypatch.setattr(type(path), "exists", lambda self: False if self == store else exists(self))
+            begun(cls, path, *arguments)
+        return begun(cls, path, *arguments)
+
+    monkeypatch.setattr(SweepStore, "open_or_create", classmethod(behind))
+    result = da.sweep(Pendulum(), da.Rattle(), store=store, **call)
+    assert (result.computed, result.failed) == (2, 0) or result.trajectories == 2
+    assert not list(tmp_path.glob(".sweep.zarr.*"))
