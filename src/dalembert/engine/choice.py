@@ -56,6 +56,11 @@ def choose_engine(
         if fresh and not _same(start.value, began):
             runner, _ = make.__wrapped__(functions, *settings, start, soon)
         if isinstance(runner, TooLarge):
+            if engine == "native":
+                raise InputError(
+                    f"the native engine cannot compile this system: {runner} ({functions.size} unknowns). "
+                    'Use engine="auto", which takes the sparse engine here, or engine="xla".'
+                )
             if functions.explicit:  # the sparse engine solves, it does not eliminate
                 raise MethodDoesNotFit(
                     f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). "

@@ -12,16 +12,19 @@ s_i^2 = trace(W_ii) / d, so that the blocks on the diagonal are of order one.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import ContactWarning, InputError
 from .alart_curnier import ContactProblem, alart_curnier
 from .complementarity import solve_lcp
 
 METHODS = ("auto", "newton", "gauss_seidel", "lemke")
+#: Asymmetry of W, relative to its largest entry, that is roundoff; and that is still taken for an inexact W.
+ROUNDOFF, LARGEST_ASYMMETRY = 1e-8, 1e-4
 #: Sweeps before the first Newton steps, or as many as there are contacts, as a Newton step costs as much as many
 #: sweeps of a large problem; twice as many before each next attempt.
 FIRST_SWEEPS = 4
@@ -248,8 +251,16 @@ def _blocks(W, dimension: int) -> BlockMatrix:
         )
     if not np.all(np.isfinite(W)):
         raise InputError("frictional contact expects finite entries of W, got NaN or infinity.")
-    if np.max(np.abs(W - W.T), initial=0.0) > 1e-8 * np.max(np.abs(W), initial=0.0):
-        raise InputError(f"frictional contact expects a symmetric W, got an asymmetry of {np.max(np.abs(W - W.T))}.")
+    asymmetry, size = (float(np.max(np.abs(part), initial=0.0)) for part in (W - W.T, W))
+    if asymmetry > LARGEST_ASYMMETRY * size:
+        raise InputError(f"frictional contact expects a symmetric W, got an asymmetry of {asymmetry}.")
+    if asymmetry > ROUNDOFF * size:
+        warnings.warn(
+            f"W is asymmetric by {asymmetry / size:.1e} of its largest entry; frictional contact takes (W + W^T) / 2.",
+            ContactWarning,
+            stacklevel=4,
+        )
+    W = np.ascontiguousarray((W + W.T) / 2)
     return BlockMatrix(*blocks_of_dense(W, dimension))
 
 

@@ -42,8 +42,13 @@ def integrate_events(
     t0, t1 = interval(t)
     steps, h = _steps(t0, t1, h)
     save_every = checked_save_every(save_every, steps)
-    if engine == "native" or precision == "extended":
+    if engine not in ("auto", "xla") or precision == "extended":
         raise InputError('event capturing runs on XLA in double precision; use engine="auto" and precision="double".')
+    if not compensated:
+        raise InputError(
+            "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
+            "has no meaning for it. Leave compensated out."
+        )
     if is_traced(system, q0, v0, p0) or batch_size(system, q0, v0, p0) is not None:
         raise InputError(
             "event capturing is for a single run with numbers: when events happen depends on them. Under jit, vmap and "

@@ -115,6 +115,13 @@ def integrate(
     members = None if traced else batch_size(system, q0, v0, p0)
     if (retry or checkpoint) and (traced or members is not None):
         raise InputError("checkpoint and retry are for a single run with numbers, not for a batch, jit, vmap or grad.")
+    if traced and (engine in ("native", "cuda") or extended or progress):
+        raise InputError(
+            "under jit, vmap and grad a run is one expression of JAX in double precision, without progress: use "
+            'engine="auto" or "xla", precision="double" and progress=False.'
+        )
+    if members is not None and progress:
+        raise InputError("a batch is computed in one call, of which nothing can be shown: use progress=False.")
     if checkpoint and extended:
         raise InputError('a store holds float64; use precision="double" with checkpoint.')
     if checkpoint is None and not traced:

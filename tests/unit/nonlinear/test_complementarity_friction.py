@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalembert.errors import InputError
+from dalembert.errors import ContactWarning, InputError
 from dalembert.nonlinear import BlockMatrix, block_matrix, friction_residual, solve_friction, solve_lcp
 
 
@@ -268,3 +268,13 @@ def test_no_contacts():
 def test_bad_input(arguments, message):
     with pytest.raises(InputError, match=message):
         solve_friction(*arguments)
+
+
+def test_an_inexact_matrix_is_made_symmetric_with_a_warning():
+    W, b = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([-1.0, 0.3])
+    inexact = W + np.array([[0.0, 3e-7], [0.0, 0.0]])
+    with pytest.warns(ContactWarning, match="asymmetric by 3.0e-07 of its largest entry"):
+        found = solve_friction(inexact, b, 0.5, 2)
+    exact = solve_friction((inexact + inexact.T) / 2, b, 0.5, 2)
+    assert found.converged
+    assert found.r == pytest.approx(exact.r, abs=1e-15)
