@@ -49,5 +49,9 @@ class RetracedWarning(UserWarning):
     """The functions of a system read something that cannot be followed: nothing compiled is used again."""
 
 
+class SlowEngineWarning(UserWarning):
+    """The compiled engine does not translate an operation of the model; XLA runs it, about a thousand times slower."""
+
+
 class ContactWarning(UserWarning):
     """A contact is closed and approaching at the start: an impact at once."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import platform
+import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
-from ..errors import InputError, MethodDoesNotFit, UnsupportedByEngine
+from ..errors import InputError, MethodDoesNotFit, SlowEngineWarning, UnsupportedByEngine
 from .contract import StepFunctions, Unkeyed
 from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
@@ -72,6 +73,12 @@ def choose_engine(
         if engine == "native" or extended:
             cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
             raise InputError(f"the native engine cannot run this system: {reason}. {cure}") from reason
+        warnings.warn(
+            f"the compiled engine does not translate {reason}; the run takes the XLA engine, about a thousand times "
+            'slower. Write that part of the model by other operations, or ask for engine="xla" if it has to be so.',
+            SlowEngineWarning,
+            stacklevel=2,
+        )
         return _xla(functions, compensated).begin(str(reason))
 
 

@@ -71,6 +71,13 @@ def gather(operand: np.ndarray, indices: np.ndarray, parameters: dict[str, Any],
     return np.where(outside, fill, found) if np.any(outside) else found
 
 
+def batch_places(values: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
+    """Values of the batch indices, laid out along their axes of the result."""
+    offsets = parameters["dimension_numbers"].offset_dims
+    rank = values.ndim + len(offsets)
+    return _spread(values, [axis for axis in range(rank) if axis not in offsets], rank)
+
+
 def _spread(values: np.ndarray, axes: list[int], rank: int) -> np.ndarray:
     """An array laid out along some axes of an array of more of them."""
     shape = [1] * rank

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 _LIBRARY = {
     **{name: name for name in ("cbrt", "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos")},
     **{name: name for name in ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow")},
-    "rem": "fmod",
+    **{"rem": "fmod", "erf": "erf", "erfc": "erfc"},
 }
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil", "round": "rint"}
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}

@@ -75,6 +75,18 @@ def _log_add_exp(program: Program, a: int, b: int) -> int:
     return program.select(program.apply("ne", apart, apart), program.add(a, b), total)  # of equal infinities
 
 
+def _before(op: str) -> Callable:
+    """Comparison in an order in which NaN comes last, as searches in tables use it."""
+
+    def before(program: Program, a: int, b: int) -> int:
+        last = program.apply("ne", b, b)
+        if op == "lt":
+            last = program.apply("and", last, program.apply("eq", a, a))
+        return program.apply("or", program.apply(op, a, b), last)
+
+    return before
+
+
 def _square_root_reciprocal(program: Program, x: int) -> int:
     return program.reciprocal(program.apply("sqrt", x))
 
@@ -86,10 +98,12 @@ ELEMENTWISE: dict[str, Any] = {
             *("add", "sub", "mul", "div", "rem", "neg", "max", "min", "abs", "sign", "sqrt", "cbrt", "exp", "exp2"),
             *("expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
             *("asinh", "acosh", "atanh", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"),
-            *("not", "pow"),
+            *("not", "pow", "erf", "erfc"),
         )
     },
     "add_any": "add",
+    "lt_to": _before("lt"),
+    "le_to": _before("le"),
     "is_finite": "finite",
     "rsqrt": _square_root_reciprocal,
     "square": lambda program, x: program.mul(x, x),

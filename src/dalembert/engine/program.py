@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 CONST, INPUT, LINEAR = "const", "input", "linear"
 
@@ -25,6 +26,8 @@ NUMPY: dict[str, Callable] = {
     "mul": np.multiply,
     "div": np.divide,
     "neg": np.negative,
+    "erf": special.erf,
+    "erfc": special.erfc,
     "rem": np.fmod,  # exact, with the sign of the first
     "pow": np.power,
     "max": np.maximum,

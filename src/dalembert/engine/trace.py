@@ -14,10 +14,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.extend import core as jex
 
 from ..errors import UnsupportedByEngine
-from . import integers
+from . import integers, lookup
 from .array_program import ArrayProgram
 from .gather import gather, missing_entry
 from .known_numbers import QUICK, as_known, evaluate_known
@@ -153,15 +154,22 @@ class Interpreter:
         return Nodes(np.asarray(move(parameters, *[ids_of(self.program, a) for a in arguments])))
 
     def moved_by_jax(self, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
-        """Indexing primitives: JAX itself moves the operation numbers; the indices must be known numbers."""
+        """Indexing primitives: JAX itself moves the operation numbers where the indices are known numbers."""
         name = equation.primitive.name
         operands = MOVES[name]
-        if any(isinstance(a, Nodes) for k, a in enumerate(arguments) if k not in operands):
-            raise UnsupportedByEngine(f"{name} with an index that depends on the state")
         moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
+        by_state = any(isinstance(a, Nodes) for k, a in enumerate(arguments) if k not in operands)
+        if by_state and name == "dynamic_slice":
+            return lookup.sliced(self, np.asarray(moved[0]), arguments[1:], parameters)
+        if by_state and name == "dynamic_update_slice":
+            return lookup.updated(self, np.asarray(moved[0]), np.asarray(moved[1]), arguments[2:])
+        if by_state and name != "gather":
+            raise UnsupportedByEngine(f"{name} with an index that depends on the state")
         if name == "gather":
             fill = missing_entry(parameters["fill_value"], equation.invars[0].aval.dtype)
             missing = int(self.program.constants(np.array(fill)))
+            if isinstance(moved[1], Nodes):
+                return lookup.looked_up(self, np.asarray(moved[0]), moved[1], parameters, missing)
             return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, missing).astype(np.int64))
         given = {key: parameters[key] for key in parameters}
         return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
@@ -209,6 +217,14 @@ def _unstack(interpreter: Interpreter, parameters, arguments) -> list:
     (x,) = arguments
     pieces = np.moveaxis(x.ids if isinstance(x, Nodes) else x, parameters["axis"], 0)
     return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
+
+
+def _sort(interpreter: Interpreter, parameters, arguments) -> list:
+    if any(isinstance(a, Nodes) for a in arguments):
+        return lookup.sort(interpreter, parameters, arguments)
+    axis, keys = parameters["dimension"], parameters["num_keys"]
+    results = lax.sort(tuple(arguments), dimension=axis, is_stable=True, num_keys=keys)
+    return [np.asarray(result) for result in results]
 
 
 def _cond(interpreter: Interpreter, parameters, arguments) -> list:
@@ -348,6 +364,7 @@ CALLS: dict[str, Callable] = {
     "late_function": _late_function,
     "scan": _scan,
     "while": _while,
+    "sort": _sort,
     "split": _split,
     "unstack": _unstack,
 }

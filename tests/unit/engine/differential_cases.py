@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ class Function:
     low: float = 0.3
     high: float = 1.6
     differentiated: bool = True
+    forward: bool = False  # a gradient would have to write to places that depend on the state, which is refused
     elementwise: bool = False  # for which every transformation is the same on more numbers
 
 
@@ -249,6 +250,60 @@ def _choices() -> Iterator[Function]:
     yield Function("truth of a number", lambda x: jnp.where(jnp.floor(x).astype(bool), x, x**2))
 
 
+def _tables() -> Iterator[Function]:
+    """Places that depend on the state: in known tables, and in the state itself."""
+    state_itself = (
+        "interp by the state",
+        "rows of the state",
+        "a slice",
+        "an update",
+        "the largest",
+        "sort",
+        "desc",
+        "median",
+    )
+    for function in (*_of_tables(), *_of_keys()):
+        yield replace(function, forward=function.name.startswith((*state_itself, "two keys")))
+
+
+def _of_keys() -> Iterator[Function]:
+    for axis in (0, 1):
+        yield Function(f"sort {axis}", lambda x, a=axis: jnp.sort(x, axis=a) ** 2)
+        yield Function(f"argsort {axis}", lambda x, a=axis: jnp.argsort(x, axis=a).astype(jnp.float64) * x)
+    yield Function("descending", lambda x: jnp.sort(x, descending=True) ** 2, (4,))
+    yield Function("median", lambda x: jnp.median(x) * x, (5,))
+    ties = jnp.asarray([1.0, 0.0, 1.0, 0.0])
+    yield Function("two keys", lambda x: lax.sort((ties, x, x**2), num_keys=2)[2], (4,))
+
+
+def _of_tables() -> Iterator[Function]:
+    nodes, values = jnp.linspace(0.0, 2.0, 5), jnp.asarray([0.3, 1.0, -0.5, 2.0, 0.7])
+
+    def whole(x):
+        return (4.0 * x - 2.5).astype(jnp.int64)
+
+    yield Function("interp", lambda x: jnp.interp(x, nodes, values) * x, (3,))
+    yield Function("interp by the state", lambda x: jnp.interp(x[0], jnp.cumsum(x), x**2), (4,))
+    for side in ("left", "right"):
+        yield Function(
+            f"searchsorted {side}",
+            lambda x, s=side: jnp.searchsorted(nodes, x, side=s).astype(jnp.float64) * x, (3,),
+        )  # fmt: skip
+    for mode in ("fill", "clip", "promise_in_bounds"):
+        yield Function(
+            f"at {mode}",
+            lambda x, m=mode: (
+                values.at[jnp.clip(whole(x), 0, 4) if m == "promise_in_bounds" else whole(x)].get(mode=m) * x
+            ),
+        )
+    yield Function("rows of the state", lambda x: x[whole(x[0])] ** 2 * x[0])
+    yield Function("two places", lambda x: jnp.asarray(TABLE)[whole(x[0, 0]), whole(x[0])] * x[0, 0])
+    yield Function("a slice", lambda x: lax.dynamic_slice(x, (whole(x)[0, 0], whole(x)[0, 1]), (1, 2)) * x[0, 0])
+    yield Function("the largest", lambda x: x[0, jnp.argmax(x[1])] * x)
+    yield of_two("erf", lambda x: jax.scipy.special.erf(x) + jax.scipy.special.erfc(x**2))
+    yield of_two("gelu", lambda x: jax.nn.gelu(x, approximate=False))
+
+
 def of_whole(name: str, call: Callable) -> Function:
     return Function(name, call, (2, 2), differentiated=False)
 
@@ -290,6 +345,7 @@ GROUPS: dict[str, list[Function]] = {
     "indexing": list(_indexing()),
     "elementary": list(_elementary()),
     "choices": list(_choices()),
+    "tables": list(_tables()),
     "whole numbers": list(_whole_numbers()),
 }
 
@@ -305,6 +361,6 @@ def forms_of(function: Function) -> dict[str, tuple[Callable, np.ndarray]]:
         return jax.grad(lambda x: jnp.sum(function.call(x) * weights))(x)
 
     forms = {"plain": (function.call, point), "vmap": (jax.vmap(function.call), points)}
-    if function.differentiated:
+    if function.differentiated and not function.forward:
         forms |= {"grad": (gradient, point), "vmap of grad": (jax.vmap(gradient), points)}
     return {form: forms[form] for form in ("plain", "vmap of grad")} if function.elementwise else forms
