@@ -66,8 +66,12 @@ def compare_command(
     console = show.console()
     if automatic:
         choice = recommend(model, AUTOMATIC_TOLERANCE, usual.q0, v_start, (t0, end), seconds=AUTOMATIC_SECONDS)
-        chosen = {found.name: found.method for found in choice.candidates[:AUTOMATIC_METHODS]}
+        fitting = [found for found in choice.candidates if found.steps]
+        chosen = {found.name: found.method for found in fitting[:AUTOMATIC_METHODS]}
         console.print(f"recommended: {repr(choice).splitlines()[0]}", soft_wrap=True, highlight=False)
+        for found in choice.candidates:
+            if not found.steps:
+                console.print(f"left out: {found.name}, which {found.note}", soft_wrap=True, highlight=False)
     coarsest = h if h is not None else (end - t0) / max(1, round((end - t0) / (4 * usual.h)))
     programs = foreign_solvers() if foreign and not model.provides("gap") else ()
     short = launch_from(model, q0, v0, p0, t0, end)

@@ -35,7 +35,7 @@ from ..method import (
 )
 from ..problem import AbstractSystem, prepared
 from ..problem.starting import WithStart
-from ..stepping import check_fit, consistent
+from ..stepping import cause_in_substeps, check_fit, consistent
 from ..trajectory import Trajectory, simulate
 
 #: Steps of the coarsest run over a piece, of methods of low and of high order, and the most that are tried. Steps that
@@ -203,13 +203,23 @@ def recommend(
         t = (0.0, float(start.t_end)) if t is None else t
     t0, t1 = interval((0.0, 1.0) if t is None else t)
     ready = prepared(system)
-    consistent(ready, q0, v0, t0, p0=p0)  # refuses a wrong start before anything is compiled
+    start = consistent(ready, q0, v0, t0, p0=p0)  # refuses a wrong start before anything is compiled
     fitting = _fitting(ready, candidates)
     motion = _Motion(ready, q0, v0, p0, t0, t1, budget)
     piece = motion.piece_of(next(iter(fitting.values())))
     measured = []
     for k, (name, method) in enumerate(fitting.items()):
-        measured.append(motion.candidate(name, method, piece, tolerance, budget * (k + 1) / len(fitting)))
+        until = budget * (k + 1) / len(fitting)
+        try:
+            found = motion.candidate(name, method, piece, tolerance, until)
+            if cause_in_substeps(ready, method, t0, start, found.h):
+                found = replace(found, note="its substeps go backwards through the damping")
+            measured.append(found)
+        except MethodDoesNotFit as refusal:  # it is known only when the step is translated
+            if candidates is not None:
+                raise
+            reason = str(refusal).partition(". ")[0]
+            measured.append(Candidate(name, method, np.nan, 0, np.inf, np.inf, note=f"does not fit: {reason}"))
     ranked = sorted(measured, key=_rank)
     for place in range(min(CHECKED, len(ranked))):
         if not ranked[place].note:

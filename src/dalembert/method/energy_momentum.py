@@ -42,6 +42,8 @@ HAMILTONIAN, POTENTIAL, CONSTRAINT = (
 STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
 
 
+#: d constraint_of / d zeta, at the start and beside it
+SLOPES = "slopes of constraint_of"
 #: how many coordinates and constraints there are, where all are coupled; derivatives above which that is too much
 COUPLINGS, MOST_COUPLINGS = "couplings", 5e8
 
@@ -151,6 +153,9 @@ class EnergyMomentum(Method):
         if system.provides("holonomic"):
             found[CONSTRAINT] = system.constraint_of(system.constraint_invariants(q))
             found["holonomic(t, q)"] = mechanics.constraint(t, q)
+            zeta = system.constraint_invariants(q)
+            away = zeta + jnp.linspace(0.1, 0.3, zeta.size).reshape(zeta.shape)  # what vanishes at the start, too
+            found[SLOPES] = jnp.stack([jax.jacfwd(system.constraint_of)(z) for z in (zeta, away)])
         return found
 
     def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
@@ -170,6 +175,10 @@ class EnergyMomentum(Method):
                 "its Lagrangian is not v^T M v / 2 - V(q) with a constant mass matrix. Write it as a "
                 "da.HamiltonianSystem, whose hamiltonian(t, q, p) may be any function."
             )
+        if SLOPES in facts:
+            reason = _coupled(facts[SLOPES])
+            if reason is not None:
+                return reason
         for name, what in STATED.items():
             if name in facts:
                 stated, true = facts[name], facts[what]
@@ -284,6 +293,24 @@ class EnergyMomentum(Method):
             by_q = sum(d(lambda q, v=v: gam @ m.hidden(t, q, v), q0, q1) for v in (v0, v1)) / 2
             push = (m.constraint_force(t, q0, gam) + m.constraint_force(t, q1, gam)) / 2
         return by_q, m.mass_residual(x.u, push, t, (q0 + q1) / 2, vz, (p0 + x.p1) / 2)
+
+
+def _coupled(slopes: np.ndarray) -> str | None:
+    """Why constraints are refused that are no functions of one invariant each: the k-th discrete derivative is a
+    quotient of differences in the k-th invariant alone, and would follow another motion."""
+    advice = (
+        'With gradient="invariant" the k-th constraint must be a function of the k-th of constraint_invariants alone. '
+        "State it so (a product of invariants may be an invariant itself, if it is at most quadratic in q), or use "
+        'gradient="gonzalez" or "mean-value".'
+    )
+    if slopes.ndim != 3 or slopes.shape[1] != slopes.shape[2]:
+        count = slopes.shape[1] if slopes.ndim == 3 else 1
+        return f"constraint_of makes {count} constraint(s) of {slopes.shape[-1]} invariants. {advice}"
+    strays = np.argwhere(np.any(slopes != 0, axis=0) & ~np.eye(slopes.shape[1], dtype=bool))
+    if len(strays):
+        k, j = strays[0].tolist()
+        return f"holonomic[{k}] depends on constraint_invariants[{j}]. {advice}"
+    return None
 
 
 def _through_constraint_invariants(system, gam, q0, v0, q1, vz):

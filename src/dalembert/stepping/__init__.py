@@ -3,6 +3,7 @@
 from .adaptive import Adaptive, integrate_adaptive
 from .assembly import Assembly, assemble_model
 from .assembly_report import Report, check_model
+from .backwards import cause_in_substeps
 from .boundary_value import solve_boundary_value
 from .checkpoint import is_store, request_of
 from .consistent import ConsistentStart, consistent, is_traced
@@ -38,6 +39,7 @@ __all__ = [
     "StoredStates",
     "assemble",
     "assemble_model",
+    "cause_in_substeps",
     "check_fit",
     "check_model",
     "consistent",

@@ -23,6 +23,7 @@ from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, STATUS, ch
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Method
 from ..problem import AbstractSystem, prepared
+from .backwards import cause_in_substeps
 from .checkpoint import Request, stored_record
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
@@ -311,6 +312,9 @@ def _run_eagerly(
         record.close()
     taken, stored = record.step, record.stored
     states = None if stored else np.concatenate(record.saved)
+    now, finding = t0 + taken * h, finding_of(runner)
+    if record.status not in (OK, LEFT_CONSTRAINTS):
+        finding = cause_in_substeps(system, method, now, layout.unflatten(record.carry.state), h)
     stats = {
         "engine": runner.name,
         "steps": taken,
@@ -329,9 +333,7 @@ def _run_eagerly(
         states=states,
         iterations=None if stored else record.iterations.array(),
         worst_iterations=None if stored else record.worst.array(),
-        status=final_status(
-            record.status, interrupted, taken, t0 + taken * h, h, record, record.halved, finding_of(runner)
-        ),
+        status=final_status(record.status, interrupted, taken, now, h, record, record.halved, finding),
         h=h,
         stats=stats,
         stored=stored,
@@ -396,7 +398,8 @@ def final_status(
         code,
         taken,
         time_reached,
-        f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{residual}. {cures[code]}",
+        f"step {taken + 1} (from t = {time_reached:.6g}, h = {h:g}) failed: {STATUS[code]}{residual}. {cures[code]}"
+        + (f" {finding}" if finding and code != LEFT_CONSTRAINTS else ""),
     )
 
 

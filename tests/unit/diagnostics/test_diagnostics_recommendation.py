@@ -1,5 +1,6 @@
 """`recommend`: the error is the one asked for, the methods fit the system, and bad input is refused by name."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -103,3 +104,51 @@ def test_a_method_that_does_not_fit_is_refused():
         da.recommend(Skate(), 1e-3, candidates={"rattle": da.Rattle()})
     with pytest.raises(da.InputError, match="system must be a system"):
         da.recommend("pendulum", 1e-3)  # pyright: ignore[reportArgumentType]
+
+
+class WithCond(da.System):
+    """A spring that is twice as stiff on one side, as an operation without Taylor series."""
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - jax.lax.cond(q[0] > 0, lambda x: x**2, lambda x: 2 * x**2, q[0])
+
+
+def test_a_candidate_that_cannot_expand_an_operation_is_skipped_and_named():
+    methods = {"rattle": da.Rattle(), "taylor-8": da.Taylor(8)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dalembert.diagnostics.recommendation._fitting", lambda *_: methods)
+        choice = da.recommend(WithCond(), 1e-3, [1.0], [0.0], (0.0, 0.5), seconds=1.0)
+    assert choice.name == "rattle"
+    (skipped,) = [found for found in choice.candidates if found.name == "taylor-8"]
+    assert skipped.steps == 0
+    assert "does not fit: no Taylor series is known for the operation 'cond'" in skipped.note
+    with pytest.raises(da.MethodDoesNotFit, match="cond"):  # asked for by name it is refused
+        da.recommend(WithCond(), 1e-3, [1.0], [0.0], (0.0, 0.5), candidates=methods, seconds=1.0)
+
+
+class StifflyDamped(da.System):
+    """A pendulum in honey."""
+
+    damping: float = 400.0
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - 9.81 * q[1]
+
+    def holonomic(self, t, q):
+        return 0.5 * (q @ q - 1.0)
+
+    def force(self, t, q, v):
+        return -self.damping * v
+
+
+def test_substeps_backwards_through_damping_are_said_and_not_recommended():
+    composed, start = da.Composition(da.Rattle(), "yoshida4"), ([1.0, 0.0], [0.0, 0.0])
+    run = da.simulate(StifflyDamped(), composed, *start, t=(0.0, 1.0), h=0.02, on_failure="return")
+    assert "go backwards in time, by up to 1.7 h, where the damping of this system (rate 400)" in run.status.message
+    assert "da.Galerkin(2)" in run.status.message
+    light = da.simulate(StifflyDamped(damping=0.1), composed, *start, t=(0.0, 1.0), h=0.02)
+    assert light.status
+    methods = {"rattle": da.Rattle(), "composed": da.Composition(da.Rattle(), "suzuki4")}
+    choice = da.recommend(StifflyDamped(), 1e-4, *start, (0.0, 1.0), candidates=methods, seconds=1.0)
+    assert choice.name == "rattle"
+    assert "composed" in {found.name for found in choice.candidates if found.note}
