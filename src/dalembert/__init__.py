@@ -104,6 +104,7 @@ from .multibody import (  # noqa: E402
     Sphere,
     Spherical,
     Universal,
+    load_model,
     nearest_inertia,
 )
 from .problem import AbstractSystem as _AbstractSystem  # noqa: E402
@@ -233,6 +234,7 @@ __all__ = [
     "l1_error",
     "l2_error",
     "load",
+    "load_model",
     "lobatto_iiia",
     "lobatto_spark",
     "measure_claims",

@@ -25,6 +25,7 @@ from .joints import (
 from .model import Multibody
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Ellipsoid, Shape, Sphere
 from .system import MultibodySystem, row_names
+from .urdf import load_model
 
 __all__ = [
     "GROUND",
@@ -57,6 +58,7 @@ __all__ = [
     "Spherical",
     "Universal",
     "as_directors",
+    "load_model",
     "nearest_inertia",
     "pose_system",
     "row_names",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,13 @@ class ForceMethods:
         if clash:
             raise InputError(f"{name}: {', '.join(sorted(clash))} is what the joint does; call the value otherwise.")
         names, numbers = tuple(values), tuple(_number(f"{k} of {name}", x) for k, x in values.items())
-        self.forces.append(lambda n: Motor(name, n.joint_number[record.name], which, torque, effort, names, numbers))
+
+        def build(n):
+            control = n.model.controls.get(name)
+            law = torque if control is None else dataclasses.replace(torque, control=control)  # pyright: ignore
+            return Motor(name, n.joint_number[record.name], which, law, effort, names, numbers)
+
+        self.forces.append(build)
         return name
 
     def position_servo(self, joint: str, target, kp, kd=0.0, **options) -> str:
@@ -209,9 +216,9 @@ class ForceMethods:
         return f"{what} {len(self.forces) + 1}" if name is None else name
 
     def _force_name(self, what: str, name: str | None) -> str:
-        taken: set[str] = self._names  # pyright: ignore[reportAttributeAccessIssue]
+        taken: set[tuple[str, str]] = self._names  # pyright: ignore[reportAttributeAccessIssue]
         if name is None:
-            name = what if " of " in what and what not in taken else f"{what} {len(self.forces) + 1}"
+            name = what if " of " in what and ("force", what) not in taken else f"{what} {len(self.forces) + 1}"
         self._new_name("force", name)
         return name
 

@@ -56,6 +56,8 @@ def _made(parts: Parts, plan, coordinates: str, name: str, functions: frozenset[
 
 def _suits_joints(parts: Parts, tree: list[int]) -> bool:
     loops = [j for j, joint in enumerate(parts.joints) if j not in tree and joint.kind.places != "free"]
+    if any(isinstance(body.mass, float) and body.mass == 0.0 for body in parts.bodies):
+        return True  # directors of a body without mass have no inertia
     touching = [contact for contact in parts.contacts if contact.rough]
     return not loops and not touching and 0 < len(tree) <= MOST_TREE_JOINTS
 

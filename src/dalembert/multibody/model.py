@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arguments import floats, number, shown
+from ..arguments import path as checked_path
 from ..errors import InputError, ModelError
 from .bodies import Body, Point, body_data, default_rotation, traced_place
 from .build import Numbering, Parts, parts_of
@@ -18,6 +20,7 @@ from .elements import ForceMethods
 from .formulations import system_of
 from .joints import Joint
 from .system import MultibodySystem
+from .urdf_export import to_urdf
 from .vectors import axis_direction, is_traced, vector
 
 ORIGIN = (0.0, 0.0, 0.0)
@@ -84,7 +87,11 @@ class Multibody(ForceMethods):
         self.forces: list[Callable] = []
         self.couplings: list[Callable] = []
         self.contacts: list[Any] = []
-        self._names: set[str] = {"ground"}
+        #: What a file said that is not part of the equations.
+        self.remarks: tuple[str, ...] = ()
+        #: Functions of time for the controls of actuators that came from a file, by name.
+        self.controls: dict[str, Callable] = {}
+        self._names: set[tuple[str, str]] = {("body", "ground")}
         self._unplaced: set[str] = set()
 
     def __repr__(self) -> str:
@@ -210,6 +217,15 @@ class Multibody(ForceMethods):
         on_second = own if isinstance(second, Point) else ends[1].own(drawn)
         return on_first, on_second
 
+    def close_loop(self, name: str, first: Point, second: Point, kind: Joint, **options) -> JointRecord:
+        """A joint between points of two bodies that are connected already: the same as `joint`, for models from files,
+        whose joints form trees. The points need not meet in the drawing; `assemble` brings them together."""
+        if not isinstance(first, Point) or not isinstance(second, Point):
+            raise InputError(
+                f"close_loop({name!r}) joins two points of bodies, as model.bodies['hand'].point(0, 0, 0.1)."
+            )
+        return self.joint(name, first, second, kind, **options)
+
     def prescribe(self, joint: str, motion: Callable, coordinate: str | None = None) -> None:
         """Let a coordinate of a joint be a function of time, `motion(t)`."""
         record = self._joint(joint)
@@ -249,8 +265,17 @@ class Multibody(ForceMethods):
         """
         return system_of(self.parts(limits), coordinates, self.name)
 
+    def save(self, path, ignore=()) -> pathlib.Path:
+        """Write the model as a URDF file. What does not fit is an error, unless `ignore` names its kind."""
+        place = checked_path(path, "cannot save to")
+        place.write_text(to_urdf(self, ignore), encoding="utf-8")
+        return place
+
     def parts(self, limits: bool = True) -> Parts:
         """The elements of the system, whatever its coordinates."""
+        unknown = sorted(set(self.controls) - {name for kind, name in self._names if kind == "force"})
+        if unknown:
+            raise InputError(f"controls: there is no actuator {', '.join(map(repr, unknown))}.")
         if len(self.bodies) == 1:
             raise ModelError(f"{self.name} has no bodies; add some with model.body(...).")
         return parts_of(self, limits)
@@ -265,9 +290,10 @@ class Multibody(ForceMethods):
     def _new_name(self, what: str, name) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a {what} must be a text, got {shown(name)}.")
-        if name in self._names:
-            raise InputError(f"the name {name!r} is taken; every body, joint and force needs a name of its own.")
-        self._names.add(name)
+        kind = "joint" if what == "gear" else what  # both have constraints, which are called by their names
+        if (kind, name) in self._names:
+            raise InputError(f"the name {name!r} is taken; every {what} needs a name of its own.")
+        self._names.add((kind, name))
 
     def _own(self, body) -> None:
         if not isinstance(body, Body):

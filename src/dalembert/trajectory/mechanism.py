@@ -220,7 +220,8 @@ class Mechanism:
         """See `Reaction`."""
         names, lam, jacobian, twin = self._reactions
         joint = self.system.joints[number]
-        mine = [k for k, name in enumerate(names) if name.startswith(f"{joint.name}: ")]
+        rigid = sum(len(body.kept) * (len(body.kept) + 1) // 2 for body in twin.bodies)
+        mine = [k for k, name in enumerate(names) if k >= rigid and name.startswith(f"{joint.name}: ")]
         body, frame, sign = joint.second, joint.on_second, -1.0
         if body == GROUND:
             body, frame, sign = joint.first, joint.on_first, 1.0
