@@ -165,13 +165,21 @@ SMALL_UPDATE = 1e-9
 #: Updates are compared with roundoff only below this part of the largest one, since it costs a solution.
 NOISE_FROM = 1e-5
 #: An update so many times as large as what roundoff makes of it is roundoff.
-NOISE = 1e3
+NOISE = 1e2
+#: Relative changes that are large enough not to be rounded away.
+SHAKEN = 16 * EPSILON
+
+
+def _row_weights(jacobian: sparse.csr_matrix, update: np.ndarray) -> np.ndarray:
+    """One over sum_j |J_ij dx_j|: equations in different units are compared by what an update changes in them."""
+    sizes = abs(jacobian) @ np.abs(update)
+    return np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 0.0)
 
 
 def _is_noise(residual: Callable, x: np.ndarray, rest: tuple, update: np.ndarray) -> bool:
     """Whether an update is no larger than the change it undergoes where x and the arguments are rounded otherwise."""
     random = np.random.default_rng(0)
-    value, jacobian = residual(rounded(x, random), *(rounded(np.asarray(a, np.float64), random) for a in rest))
+    value, jacobian = residual(*(rounded(np.asarray(a, np.float64), random, SHAKEN) for a in (x, *rest)))
     if not np.all(np.isfinite(value)):
         return False
     noise = np.abs(solve_linear(jacobian, value) - update)
@@ -200,11 +208,12 @@ def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) ->
         largest = max(largest, now)
         if number and now <= NOISE_FROM * before and _is_noise(residual, x, rest, update):
             return x - update
-        size, factor = np.linalg.norm(value), 1.0
+        weights = _row_weights(jacobian, update)
+        size, factor = np.linalg.norm(weights * value), 1.0
         while True:
             trial = x - factor * update
             new_value, new_jacobian = residual(trial, *rest)
-            if np.all(np.isfinite(new_value)) and np.linalg.norm(new_value) <= (1 - factor / 4) * size:
+            if np.all(np.isfinite(new_value)) and np.linalg.norm(weights * new_value) <= (1 - factor / 4) * size:
                 break
             factor /= 2
             if factor < 1e-3:

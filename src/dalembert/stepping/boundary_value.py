@@ -22,14 +22,15 @@ import scipy.sparse.linalg as sparse_linalg
 from scipy.interpolate import CubicHermiteSpline
 
 from ..arguments import count, interval
-from ..engine import OK, row_lengths
+from ..engine import OK
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, StepFailure
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .boundary_equations import BoundaryEquations
 from .boundary_guess import given_path, path_between, states_along
 from .consistent import START_TOLERANCE, _check_freedom, _vector, is_traced, prepare_start
-from .model_check import constraint_jacobian, independent_rows, layout_of
+from .model_check import independent_rows, layout_of
+from .scales import constraints_at, relative
 from .simulate import Run, Status, _steps, check_room
 from .step import check_fit
 
@@ -137,11 +138,10 @@ def _check_on_constraints(system: AbstractSystem, name: str, t: float, q: np.nda
     if not system.provides("holonomic"):
         return
     independent_rows(system, t, q, "refuse")
-    value, jacobian = constraint_jacobian(system, t, q)
-    lengths = np.maximum(row_lengths(jacobian), 1e-300)
-    distance = np.abs(value) / lengths
-    worst = int(np.argmax(distance))
-    if not distance[worst] <= START_TOLERANCE * max(1.0, np.max(np.abs(q))):
+    found = constraints_at(system, t, q)
+    value, parts = found.value, relative(found.value, found.scales)
+    worst = int(np.argmax(parts))
+    if not parts[worst] <= START_TOLERANCE:
         time_name = "t0" if name == "q_start" else "t1"
         raise InconsistentStart(
             f"{type(system).__name__}: {name} violates holonomic[{worst}]: g({time_name}, {name}) = "

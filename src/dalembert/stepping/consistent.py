@@ -14,6 +14,7 @@ Multipliers: the system of `Mechanics.acceleration_residual`.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +27,10 @@ from jax.core import Tracer
 from .. import nonlinear
 from ..arguments import choice, floats, number
 from ..engine import Unkeyed, find_root
-from ..errors import InconsistentStart, InputError, ModelError
+from ..errors import ContactWarning, InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
-from .contact_start import check_gaps
+from .contact_start import check_gaps, moved_apart
 from .family import Family, equation, flat_parameters, for_family, traced_equation
 from .model_check import (
     RANK_TOLERANCE,
@@ -73,6 +74,7 @@ class Start:
     state: State
     layout: Layout
     rows: tuple[int, ...] | None
+    warnings: tuple[str, ...] = ()  # about contacts
 
 
 @holding
@@ -116,9 +118,10 @@ def is_traced(*trees) -> bool:
 
 
 def prepare_start(
-    system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False
-) -> Start:
-    """Checked starting values with both v and p and the first multiplier."""
+    system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False,
+    strict: bool = False,
+) -> Start:  # fmt: skip
+    """Checked starting values with both v and p and the first multiplier; `strict` refuses small penetrations too."""
     choice("redundant", redundant, ("refuse", "allow"))
     if (v0 is None) == (p0 is None):
         raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
@@ -131,9 +134,21 @@ def prepare_start(
     if is_traced(system, q, second):
         _check_freedom(system, layout)
         return _traced_start(system, q, second, second_name, t0, project, layout)
-    given = (np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity)
+    given = (
+        np.asarray(q),
+        np.asarray(second),
+        second_name,
+        float(t0),
+        project,
+        redundant,
+        layout,
+        any_velocity,
+        strict,
+    )
     numbers = (np.asarray(flat_parameters(system)).tobytes(), given[0].tobytes(), given[1].tobytes())
     start = _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
+    for text in start.warnings:
+        warnings.warn(text, ContactWarning, stacklevel=2)
     return dataclasses.replace(start, state=State(*(np.array(part) for part in start.state)))  # the caller's own
 
 
@@ -168,7 +183,9 @@ def _remembered_start(family: Family, numbers: tuple[bytes, ...], settings: tupl
     return _eager_start(*arguments.value)
 
 
-def _eager_start(system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool) -> Start:
+def _eager_start(
+    system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool, strict
+) -> Start:
     name = type(system).__name__
     n, m = layout.n, layout.m
     v, p = velocity_and_momentum(system, t, q, second, second_name)
@@ -188,6 +205,11 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
         raise _inconsistent(system, "position", "g(t0, q0)", found.value, parts, "q0")
     if off:
         q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, near)
+    if layout.contacts and project:
+        apart = moved_apart(system, rows, layout.m, t, q, v, p)
+        if apart is not q:
+            q = apart
+            v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
     if isinstance(system, OverdeterminedDAE) and rows is None:
         check_reaction(system, t, q, p)
     if layout.m or layout.k:
@@ -202,11 +224,10 @@ def _eager_start(system, q, second, second_name, t, project, redundant, layout: 
             f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
             "forces or constraints are not finite there, or the constrained directions carry no inertia."
         )
-    if layout.contacts:
-        check_gaps(system, t, q, v)
+    said = check_gaps(system, rows, t, q, v, p, strict=strict) if layout.contacts else ()
     impulse = np.zeros(layout.contacts * layout.directions)
     state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :], impulse=impulse)
-    return Start(state, layout, rows)
+    return Start(state, layout, rows, said)
 
 
 def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):

@@ -1,51 +1,98 @@
-"""Contacts at the start of a run: open or closed, never penetrating; what approaches at once is said."""
+"""Contacts at the start of a run: open or closed; what penetrates is refused, moved apart or, if it is little, said.
+
+With `project=True` the start is moved to the nearest one without penetration, in the metric of the kinetic energy::
+
+    M (q - q0) + g_q^T mu - G_N^T tau = 0,     g(t, q) = 0,     0 <= g_N(t, q)  _|_  tau >= 0
+
+by an active set: the contact that penetrates most is closed, one whose tau pulls is opened, until there is neither.
+"""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from ..errors import ContactWarning, InconsistentStart, ModelError
+from ..engine import find_root
+from ..errors import InconsistentStart, ModelError
 from ..problem import AbstractSystem
-from .family import observe
+from .family import equation, observe
+from .scales import gaps_at, natural_speed, size_of
 
-#: A gap that is more negative than this, relative to the size of the positions, is a penetration.
+#: A gap that is more negative than this, relative to its size (`scales.gaps_at`), is a penetration.
 GAP_TOLERANCE = 1e-9
+#: Time stepping takes penetrations up to this, relative to the size of the gap, with a warning.
+SMALL_PENETRATION = 1e-6
+#: Penetrations that are left after moving contacts apart, relative to the size of the gap.
+MOVED = 1e-13
 #: A closed contact that approaches faster than this, relative to the velocities, is an impact.
 APPROACH_TOLERANCE = 1e-9
 
 
-def check_gaps(system: AbstractSystem, t: float, q: np.ndarray, v: np.ndarray) -> None:
-    """Refuse penetration; warn of contacts that are closed and approach."""
+def moved_apart(system: AbstractSystem, rows, constraints: int, t: float, q, v, p) -> np.ndarray:
+    """The nearest position without penetration; q itself if nothing penetrates."""
+    gap, size = gaps_at(system, t, q)
+    if np.all(gap >= -MOVED * size):
+        return q
+    n, count, x = len(q), len(gap), np.concatenate([q, np.zeros(len(q) + constraints + len(gap))])
+    active, solve = np.zeros(count, bool), equation(system, "position with gaps", rows)
+    for _ in range(4 * count + 4):
+        penetrating = np.where(active, 0.0, gap / size)
+        pulling = np.where(active, x[len(x) - count :], 0.0)
+        if np.min(penetrating) < -MOVED:
+            active[int(np.argmin(penetrating))] = True
+        elif np.min(pulling) < 0:
+            active[int(np.argmin(pulling))] = False
+        else:
+            return x[:n]
+        found = find_root(solve, x, t, q, v, p, active.astype(float))
+        if found is None:
+            break
+        x = found
+        gap, size = gaps_at(system, t, x[:n])
+    raise InconsistentStart(
+        f"{type(system).__name__}: contact gap[{int(np.argmin(gap))}] = {np.min(gap):.6g} penetrates at the start, and "
+        "no position without penetration was found next to q0. Move q0 apart."
+    )
+
+
+def check_gaps(
+    system: AbstractSystem, rows, t: float, q: np.ndarray, v: np.ndarray, p, *, strict: bool
+) -> tuple[str, ...]:
+    """Refuse penetration (`strict`: also a small one); what to warn of: penetrations that are accepted, and closed
+    contacts that approach."""
     name = type(system).__name__
-    rows = (np.array([t]), q[None], v[None], v[None])
-    gap, approach = (observe(system, what, *rows)[0] for what in ("gap", "approach"))
+    gap, sizes = gaps_at(system, t, q)
+    approach = observe(system, "approach", np.array([t]), q[None], v[None], v[None])[0]
     if not (np.all(np.isfinite(gap)) and np.all(np.isfinite(approach))):
         raise ModelError(f"{name}.gap or its derivative is not finite at the start (t={t:g}); check q0.")
-    size = GAP_TOLERANCE * max(1.0, float(np.max(np.abs(q))))
-    worst = int(np.argmin(gap))
-    if gap[worst] < -size:
-        others = int(np.sum(gap < -size)) - 1
-        more = f" (and {others} more)" if others else ""
+    worst = int(np.argmin(gap / sizes))
+    others = int(np.sum(gap < -GAP_TOLERANCE * sizes)) - 1
+    what = f"contact gap[{worst}]{f' (and {others} more)' if others > 0 else ''}: gap = {gap[worst]:.6g}"
+    if gap[worst] < -(GAP_TOLERANCE if strict else SMALL_PENETRATION) * sizes[worst]:
         raise InconsistentStart(
-            f"{name}: the start penetrates contact gap[{worst}]{more}: gap = {gap[worst]:.6g}, expected at least 0. "
-            "Move q0 apart."
+            f"{name}: the start penetrates {what}, expected at least 0. Move q0 apart, or pass project=True to move it "
+            "to the nearest position without penetration."
         )
-    steepness = observe(system, "steepness", *rows)[0]
-    flat = np.flatnonzero((gap <= size) & (steepness * max(1.0, float(np.max(np.abs(q)))) <= size))
+    closed = gap <= GAP_TOLERANCE * sizes
+    steepness = observe(system, "steepness", np.array([t]), q[None], v[None], v[None])[0]
+    flat = np.flatnonzero(closed & (steepness * size_of(q) <= GAP_TOLERANCE * sizes))
     if len(flat):
         raise ModelError(
             f"{name}: the gradient of gap[{flat[0]}] vanishes where the contact is closed (its length is "
             f"{steepness[flat[0]]:.3g} at the start), so that no force can act there. Give a gap that grows like the "
             "distance, such as the root of this one."
         )
-    speed = APPROACH_TOLERANCE * max(1.0, float(np.max(np.abs(v))))
-    hitting = np.flatnonzero((gap <= size) & (approach < -speed))
-    if len(hitting):
-        warnings.warn(
-            f"{name}: contact gap[{hitting[0]}] is closed at the start and approaches with velocity "
-            f"{approach[hitting[0]]:.6g}; this is treated as an impact at t = {t:g}.",
-            ContactWarning,
-            stacklevel=2,
+    said = []
+    if gap[worst] < -GAP_TOLERANCE * sizes[worst]:
+        said.append(
+            f"{name}: the start penetrates {what}. That is little next to the size of the system, and the run begins "
+            "there; pass project=True to move it apart."
         )
+    if np.any(closed & (approach < 0)):
+        speed = APPROACH_TOLERANCE * max(float(np.max(np.abs(v))), natural_speed(system, rows, t, q, v, p))
+        hitting = np.flatnonzero(closed & (approach < -speed))
+        said += [
+            f"{name}: contact gap[{contact}] is closed at the start and approaches with velocity "
+            f"{approach[contact]:.6g}; this is treated as an impact at t = {t:g}."
+            for contact in hitting[:1]
+        ]
+    return tuple(said)

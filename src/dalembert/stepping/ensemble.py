@@ -16,6 +16,7 @@ from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, Start, prepare_start
 from .family import equation_rows, flat_parameters, multipliers, observe
 from .redundant import RedundantRun, good_steps, runner_for
+from .scales import batch_scales, relative
 from .step import Layout, assemble
 
 
@@ -261,11 +262,13 @@ def _starts(system, first, layout: Layout, q, second, name, t0, parameters, proj
     which = "legendre by p" if name == "v0" else "legendre by v"
     other = -equation_rows(first, which, np.zeros_like(q), t, q, second, parameters=parameters)
     v, p = (second, other) if name == "v0" else (other, second)
-    for level, size in (("constraint", np.max(np.abs(q))), ("hidden", np.max(np.abs(v), initial=0.0))):
-        defect = observe(first, level, t, q, v, p, parameters)[:, 0]
-        worst = int(np.argmax(defect))
-        if defect[worst] > START_TOLERANCE * max(1.0, size) ** 2:
-            kind = "position" if level == "constraint" else "velocity"
+    size, speed = (np.max(np.abs(part), axis=1, initial=0.0) for part in (q, v))
+    for level, terms in batch_scales(first, t0, q[0], v[0], np.where(size > 0, size, 1.0), speed):
+        defects = np.abs(observe(first, level, t, q, v, p, parameters))
+        defect, parts = np.max(defects, axis=1, initial=0.0), np.max(relative(defects, terms), axis=1, initial=0.0)
+        worst = int(np.argmax(parts))
+        if parts[worst] > START_TOLERANCE:
+            kind = "position" if level == "all constraints" else "velocity"
             which = "constraint" if kind == "velocity" and first.provides("nonholonomic") else "holonomic constraint"
             raise InconsistentStart(
                 f"{type(first).__name__}: member {worst} of the batch violates a {which} at {kind} level "

@@ -54,7 +54,7 @@ def integrate_events(
             "event capturing is for a single run with numbers: when events happen depends on them. Under jit, vmap and "
             "grad and for a batch use da.MoreauJean()."
         )
-    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant)
+    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant, strict=True)
     check_room(steps // save_every + 1, start.layout.n_state)
     check_start(system, method, t0, start)
     begun = time.perf_counter()

@@ -40,7 +40,7 @@ MOST_EVENTS = 20_000
 EPS = float(np.finfo(np.float64).eps)
 #: Events are never located closer than this, relative to the largest time.
 TIME_FLOOR = 64 * EPS
-#: A gap, a velocity or a force below this, relative to the largest of its kind (and 1 for the first two), is roundoff.
+#: A gap, a velocity or a force below this, relative to the largest of its kind, is roundoff.
 ROUNDOFF = Tolerances(gap=64 * EPS, velocity=1e-12, force=1e-11)
 #: Contacts are taken for touching (or resting), relative to positions (or velocities), up to this.
 TOUCHING = 1e-10
@@ -78,6 +78,7 @@ class EventLoop:
         self._bilateral = layout.m + layout.k > 0
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
         self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
+        self._h, self._far, self._fast = h, 0.0, 0.0
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
         self.modes = free_modes(layout.contacts)
@@ -195,9 +196,17 @@ class EventLoop:
         step = self._kernels.step(self.t, 0.0, self.y, self.modes, self._parameters)
         return Watched(*(values[0] for values in step.inside))
 
+    def _sizes(self, watched: Watched) -> tuple[float, float]:
+        """The largest position and relative velocity up to now, next to what a step adds to them: in the units of the
+        system, and not zero where a body passes the origin or turns."""
+        h, rate = self._h, float(np.max(np.abs(watched.acceleration), initial=0.0))
+        self._fast = max(self._fast, float(np.max(np.abs(watched.velocity), initial=0.0)), h * rate)
+        far = (np.max(np.abs(part), initial=0.0) for part in (self.y[: self._n], watched.gap))
+        self._far = max(self._far, *map(float, far), h * self._fast)
+        return self._far, self._fast
+
     def _tolerances(self, inside: Watched) -> Tolerances:
-        n = self._n
-        position, speed = (max(1.0, float(np.max(np.abs(part)))) for part in (self.y[:n], inside.velocity))
+        position, speed = self._sizes(inside)
         force = float(np.max(np.abs(inside.force)))
         return Tolerances(ROUNDOFF.gap * position, ROUNDOFF.velocity * speed, ROUNDOFF.force * force)
 
@@ -318,8 +327,7 @@ class EventLoop:
         return chosen.modes
 
     def _touching_limits(self, watched: Watched) -> Tolerances:
-        position = max(1.0, float(np.max(np.abs(self.y[: self._n]))))
-        speed = max(1.0, float(np.max(np.abs(watched.velocity))))
+        position, speed = self._sizes(watched)
         return Tolerances(TOUCHING * position, TOUCHING * speed, 0.0)
 
     # -- the record ----------------------------------------------------------------------------------------------

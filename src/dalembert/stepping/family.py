@@ -141,6 +141,15 @@ def _position(m: Mechanics, x, t, q0, v, p):
     )
 
 
+def _position_with_gaps(m: Mechanics, x, t, q0, v, p, active):
+    n, contacts = q0.shape[0], active.shape[0]
+    q, pi, mu, tau = x[:n], x[n : 2 * n], x[2 * n : x.shape[0] - contacts], x[x.shape[0] - contacts :]
+    gap, pull = jax.vjp(lambda q: m.contact.gap(t, q), q)
+    balance = pi + m.constraint_force(t, q, mu) - pull(tau)[0]
+    moved = m.mass_residual(q - q0, pi, t, q0, v, p)
+    return jnp.concatenate([moved, balance, m.constraint(t, q), jnp.where(active > 0.5, gap, tau)])
+
+
 def _velocity(m: Mechanics, x, t, q, p0):
     n, rows = q.shape[0], m.constraint(t, q).shape[0]
     v, p, nu, kappa = x[:n], x[n : 2 * n], x[2 * n : 2 * n + rows], x[2 * n + rows :]
@@ -169,6 +178,7 @@ EQUATIONS: dict[str, Callable] = {
     "hidden": lambda m, v, t, q: m.hidden(t, q, v),
     "nonholonomic": lambda m, v, t, q: m.velocity_constraint(t, q, v),
     "position": _position,
+    "position with gaps": _position_with_gaps,
     "velocity": _velocity,
     "acceleration": _acceleration,
     "ideal acceleration": functools.partial(_acceleration, ideal=True),
@@ -180,6 +190,7 @@ OBSERVABLES: dict[str, Callable] = {
     "hidden": lambda m, t, q, v, p: _velocity_defect(m, t, q, v)[None],
     "all constraints": lambda m, t, q, v, p: m.constraint(t, q),
     "all hidden": lambda m, t, q, v, p: m.hidden(t, q, v),
+    "all nonholonomic": lambda m, t, q, v, p: m.velocity_constraint(t, q, v),
     "gradients": lambda m, t, q, v, p: jnp.ravel(jax.jacfwd(lambda q: m.constraint(t, q))(q)),
     "gap": lambda m, t, q, v, p: m.contact.gap(t, q),
     "approach": lambda m, t, q, v, p: m.contact.velocity(t, q, v)[:, 0],

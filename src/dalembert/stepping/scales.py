@@ -83,6 +83,37 @@ def nonholonomic_at(system: AbstractSystem, t, q, v, speed: float = 0.0) -> tupl
     return value, scales + ROUNDOFF_PART * row_lengths(by_v) * max(float(np.max(np.abs(v), initial=0.0)), speed)
 
 
+def batch_scales(system: AbstractSystem, t: float, q, v, sizes, speeds) -> list[tuple[str, np.ndarray]]:
+    """For a batch the sizes of the rows of every observable that has to vanish, (members, rows): those of the first
+    member's gradients, times the positions and the speeds of each, which are `sizes` and `speeds`."""
+    found = []
+    if system.provides("holonomic"):
+        at = constraints_at(system, t, q)
+        lengths, moving = row_lengths(at.gradients), np.abs(at.by_time)
+        found.append(("all constraints", np.outer(sizes, lengths) + ROUNDOFF_PART * at.scales))
+        found.append(("all hidden", np.outer(speeds, lengths) + moving + ROUNDOFF_PART * np.outer(sizes, lengths)))
+    if system.provides("nonholonomic"):
+        value, by_v = equation(system, "nonholonomic")(v, t, q)
+        found.append(("all nonholonomic", np.outer(speeds, row_lengths(by_v)) + np.abs(value - by_v @ v)))
+    return found
+
+
+def gaps_at(system: AbstractSystem, t: float, q) -> tuple[np.ndarray, np.ndarray]:
+    """The distances of all contacts at one point, and their sizes: that of the terms, or what the largest coordinate
+    makes of a distance, whichever is larger."""
+    q = np.asarray(q, dtype=np.float64)
+    x = np.concatenate([q, [float(t)], np.asarray(flat_parameters(system))])
+    value, derivatives = _gaps(Family(system), len(q))(x)
+    terms = np.nan_to_num(abs(derivatives) @ np.abs(x), nan=0.0, posinf=0.0)
+    sizes = np.maximum(terms, row_lengths(derivatives[:, : len(q)]) * size_of(q))
+    return value, np.where(sizes > 0, sizes, 1.0)
+
+
+@for_family()
+def _gaps(family: Family, n: int) -> Function:
+    return Function(lambda x: mechanics_of(family.at(x[n + 1 :])).contact.gap(x[n], x[:n]))
+
+
 def natural_speed(system: AbstractSystem, rows, t, q, v, p) -> float:
     """The speed sqrt(|a| |q|) that the forces give within the size of the system: next to it a velocity at rest is
     roundoff. Zero where there are no accelerations."""
