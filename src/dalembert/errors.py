@@ -41,6 +41,10 @@ class CheckpointFailure(DalembertError, RuntimeError):
     """A checkpoint could not be written, for want of space for example; those before it are intact."""
 
 
+class ForkedProcess(DalembertError, RuntimeError):
+    """JAX is needed in a process that was forked from one in which it had run, where it would hang."""
+
+
 class InconsistentMethodWarning(UserWarning):
     """The method does not converge to the motion of the system."""
 

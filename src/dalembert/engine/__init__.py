@@ -3,6 +3,7 @@
 from .choice import choose_engine
 from .contract import (
     HISTORY,
+    INTERRUPTED,
     LEFT_CONSTRAINTS,
     NOT_CONVERGED,
     NOT_FINITE,
@@ -17,9 +18,10 @@ from .contract import (
 from .cuda import CudaRun
 from .ensemble import EnsembleRun
 from .evaluate import Function, find_root, row_lengths, solve_linear
+from .interruption import Interruption, is_wanted, raising
 from .phases import PhasedRun, TimeSteps
 from .rescue import Rescue
-from .resuming import condition_of, restore_condition
+from .resuming import condition_of, restore_condition, way_back
 from .row_jacobian import RowJacobian, RowNewton
 from .rows import RowFunction, RowSolver
 from .tiers import finish_compiling
@@ -27,6 +29,7 @@ from .xla import XlaRun, run_traced
 
 __all__ = [
     "HISTORY",
+    "INTERRUPTED",
     "LEFT_CONSTRAINTS",
     "NOT_CONVERGED",
     "NOT_FINITE",
@@ -37,6 +40,7 @@ __all__ = [
     "CudaRun",
     "EnsembleRun",
     "Function",
+    "Interruption",
     "Phase",
     "PhasedRun",
     "Rescue",
@@ -52,8 +56,11 @@ __all__ = [
     "condition_of",
     "find_root",
     "finish_compiling",
+    "is_wanted",
+    "raising",
     "restore_condition",
     "row_lengths",
     "run_traced",
     "solve_linear",
+    "way_back",
 ]

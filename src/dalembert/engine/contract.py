@@ -18,6 +18,8 @@ HISTORY = 5
 ROUGH_ITERATIONS = 4
 
 OK, NOT_CONVERGED, NOT_FINITE, SINGULAR, LEFT_CONSTRAINTS, RESCUED_TOO_OFTEN = 0, 1, 2, 3, 4, 5
+#: A run that Ctrl-C ended; no step fails with it.
+INTERRUPTED = -1
 STATUS = {
     OK: "ok",
     NOT_CONVERGED: "Newton did not converge",

@@ -6,8 +6,10 @@ after each.
 
 from __future__ import annotations
 
+import copy
 import pathlib
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -89,7 +91,13 @@ class CudaRun:
         free, _ = self._cupy.cuda.runtime.memGetInfo()
         return max(1, int(SHARE_OF_MEMORY * free) // (8 * self.functions.n_state * self._members))
 
-    def begin(self, states: np.ndarray, parameters: np.ndarray) -> None:
+    def begin(self, states: np.ndarray, parameters: np.ndarray) -> CudaRun:
+        """A runner with the same kernel for one batch, beside others if need be."""
+        run = copy.copy(self)
+        run._lay_out(states, parameters)
+        return run
+
+    def _lay_out(self, states: np.ndarray, parameters: np.ndarray) -> None:
         """Bring the members, (members, n), to the GPU, components first."""
         self._members = len(states)
         filled = {"state": states.T, "parameters": parameters.T, "contraction": FIRST_CONTRACTION}
@@ -101,7 +109,11 @@ class CudaRun:
             self._arrays[name] = self._cupy.asarray(array)
         self._arrays["table"] = self._cupy.asarray(extrapolation_weights())
 
-    def run(self, t0: float, h: float, steps: int, save_every: int) -> tuple[np.ndarray, int]:
+    def pieces(self, steps: int) -> Iterator[int]:
+        """The steps of a chunk in pieces: a launch takes them all."""
+        yield steps
+
+    def run(self, t0: float, h: float, steps: int, save_every: int, chunk_begins: bool) -> tuple[np.ndarray, int]:
         """Saved states (members, saves, n_state) and the Newton iterations spent."""
         cupy, arrays = self._cupy, self._arrays
         counters = arrays["counters"]

@@ -7,9 +7,11 @@ the others go on.
 from __future__ import annotations
 
 import concurrent.futures
+import copy
 import ctypes
 import functools
 import os
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -31,7 +33,7 @@ COLUMNS_AT_A_TIME = 4096
 
 
 class EnsembleRun:
-    """Vector code for one step program; keeps the state of all members between chunks."""
+    """Vector code for one step program, shared by all batches; what `begin` gives holds the members of one of them."""
 
     name = "native (ensemble)"
 
@@ -62,8 +64,14 @@ class EnsembleRun:
         """Saved states of all members that one chunk may hold beside those of the whole run."""
         return max(1, CHUNK_NUMBERS // (self.functions.n_state * self._members))
 
-    def begin(self, states: np.ndarray, parameters: np.ndarray) -> None:
-        """Lay out the members, (members, n), in groups of lanes, (groups, n, width); the last group is filled up."""
+    def begin(self, states: np.ndarray, parameters: np.ndarray) -> EnsembleRun:
+        """A runner with the same code for one batch, beside others if need be."""
+        run = copy.copy(self)
+        run._lay_out(states, parameters)
+        return run
+
+    def _lay_out(self, states: np.ndarray, parameters: np.ndarray) -> None:
+        """The members, (members, n), in groups of lanes, (groups, n, width); the last group is filled up."""
         self._members = len(states)
         self._groups = -(-self._members // self.width)
         self._state, self._parameters = self._in_lanes(states), self._in_lanes(parameters)
@@ -74,6 +82,7 @@ class EnsembleRun:
         self._last = np.zeros((self._groups, 4, self.width))
         self._counters = np.zeros((self._groups, 4), dtype=np.int64)
         self._table = np.repeat(extrapolation_weights().reshape(-1, 1), self.width, axis=1)
+        self._weights = np.zeros(0)
 
     def _in_lanes(self, rows: np.ndarray) -> np.ndarray:
         filled = np.concatenate([rows, np.repeat(rows[-1:], self._groups * self.width - self._members, axis=0)])
@@ -84,20 +93,18 @@ class EnsembleRun:
         moved = np.moveaxis(lanes_last, -1, 1)
         return moved.reshape(self._groups * self.width, *moved.shape[2:])[: self._members]
 
-    def run(self, t0: float, h: float, steps: int, save_every: int) -> tuple[np.ndarray, int]:
+    def pieces(self, steps: int) -> Iterator[int]:
+        """The steps of a chunk in pieces, after each of which Ctrl-C is heard. (Only a chunk scales anew, so that the
+        numbers of a member do not depend on how many there are.)"""
+        a_step = max(1, self._compiled.operations) * -(-self._groups // (os.cpu_count() or 1))
+        at_once = max(1, CHUNK_OPERATIONS // a_step)
+        for taken in range(0, steps, at_once):
+            yield min(at_once, steps - taken)
+
+    def run(self, t0: float, h: float, steps: int, save_every: int, chunk_begins: bool) -> tuple[np.ndarray, int]:
         """Saved states (members, saves, n_state) and the Newton iterations spent (vector iterations)."""
-        columns = self._groups * self.width
-        flat_state = self._state.transpose(1, 0, 2).reshape(-1, columns)
-        flat_parameters = self._parameters.transpose(1, 0, 2).reshape(-1, columns)
-        started = int(self._counters[0, 0]) > 0
-        newest = self._history[:, : len(self.step.unknowns)].transpose(1, 0, 2).reshape(-1, columns)
-        t = t0 + float(self._counters[0, 1]) * h
-        weights = np.empty((len(self.step.unknowns) + 1, columns))
-        for first in range(0, columns, COLUMNS_AT_A_TIME):
-            few = slice(first, first + COLUMNS_AT_A_TIME)
-            last = newest[:, few] if started else None
-            weights[:, few] = self._scaling(flat_state[:, few], last, t, h, flat_parameters[:, few])
-        weights = np.ascontiguousarray(weights.reshape(-1, self._groups, self.width).transpose(1, 0, 2))
+        if chunk_begins:
+            self._weights = self._scaled(t0, h)
         n_saves = steps // save_every + 2
         saved = np.empty((self._groups, n_saves, self.functions.n_state, self.width))
         iterations = np.zeros((self._groups, 2, n_saves), dtype=np.int64)
@@ -105,8 +112,8 @@ class EnsembleRun:
         self._counters[:, 2:] = (0, OK)
 
         of_group = (
-            self._state, self._compensation, self._history, self._contraction, self._parameters, weights, None, saved,
-            self._last, self._counters, iterations[:, 0], iterations[:, 1],
+            self._state, self._compensation, self._history, self._contraction, self._parameters, self._weights, None,
+            saved, self._last, self._counters, iterations[:, 0], iterations[:, 1],
         )  # fmt: skip
         arrays = (time, *(self._table if array is None else array for array in of_group))
         pointers = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
@@ -122,6 +129,21 @@ class EnsembleRun:
             list(pool.map(piece, ends[:-1], ends[1:]))
         count = int(self._counters[0, 2])
         return self._members_first(saved[:, :count]), int(iterations[:, 0].sum())
+
+    def _scaled(self, t0: float, h: float) -> np.ndarray:
+        """The scales of Newton's unknowns where the members are now, laid out like them."""
+        columns = self._groups * self.width
+        flat_state = self._state.transpose(1, 0, 2).reshape(-1, columns)
+        flat_parameters = self._parameters.transpose(1, 0, 2).reshape(-1, columns)
+        started = int(self._counters[0, 0]) > 0
+        newest = self._history[:, : len(self.step.unknowns)].transpose(1, 0, 2).reshape(-1, columns)
+        t = t0 + float(self._counters[0, 1]) * h
+        weights = np.empty((len(self.step.unknowns) + 1, columns))
+        for first in range(0, columns, COLUMNS_AT_A_TIME):
+            few = slice(first, first + COLUMNS_AT_A_TIME)
+            last = newest[:, few] if started else None
+            weights[:, few] = self._scaling(flat_state[:, few], last, t, h, flat_parameters[:, few])
+        return np.ascontiguousarray(weights.reshape(-1, self._groups, self.width).transpose(1, 0, 2))
 
     @property
     def failed(self) -> np.ndarray:

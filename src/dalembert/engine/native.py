@@ -29,6 +29,7 @@ from .contract import (
     extrapolation_weights,
 )
 from .evaluate import TracedInArrays
+from .interruption import is_wanted, unless_abandoned
 from .llvm_arithmetic import Arithmetic
 from .llvm_loop import POINTERS
 from .llvm_scaling import CompiledScaling
@@ -114,14 +115,15 @@ class NativeRun:
         """Translate with pivots that suit a state; those chosen anew are kept for a while, for the same run again."""
         state, parameters = np.asarray(state, dtype=np.float64), np.asarray(parameters)
         key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
-        if key in self._builds:
-            vars(self).update(self._builds[key])
+        kept = self._builds.get(key)
+        if kept is not None:
+            vars(self).update(kept)
             self._compiled.improve()
             return
         self._translate(state, t, h, parameters, seed)
         if seed:
-            while len(self._builds) >= BUILDS_KEPT:
-                self._builds.pop(next(iter(self._builds)), None)
+            for oldest in list(self._builds)[: max(0, len(self._builds) + 1 - BUILDS_KEPT)]:  # other threads do so too
+                self._builds.pop(oldest, None)
             self._builds[key] = {name: vars(self)[name] for name in _OF_A_BUILD}
 
     def _translate(self, state: np.ndarray, t, h, parameters: np.ndarray, seed: int) -> None:
@@ -215,7 +217,7 @@ class NativeRun:
             carry, saved, iterations, worst, status, residual = pieces[0]
             return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
         cures = list(_CURES)
-        while pieces[-1].status != OK and cures:
+        while pieces[-1].status != OK and cures and not is_wanted():
             stuck = pieces[-1].carry
             cure = cures.pop(0)
             if cure == "rescued_steps" and self._rescues_are_a_habit(int(stuck.step)):
@@ -223,7 +225,7 @@ class NativeRun:
                 break
             if not self._may_help(cure, pieces[-1]):
                 continue
-            cured = self._cured(cure, stuck, t0 + float(stuck.step) * h, h, parameters)
+            cured = unless_abandoned(self._cured, cure, stuck, t0 + float(stuck.step) * h, h, parameters)
             if cured is None:
                 continue
             carry = cured

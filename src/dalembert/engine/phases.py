@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, Phase, StepFunctions
+from .interruption import is_wanted
 from .llvm_compile import compile_text
 from .native import NativeRun
 from .step_memory import Room, pointer_to, room_for
@@ -112,7 +113,7 @@ class PhasedRun:
         """Take the steps of the grid, saving after every `save_every`-th since the start of the run."""
         largest = float(np.max(grid.h, initial=0.0)) if largest is None else largest
         first, pieces = int(carry.step), [self._raw(carry, grid, largest, save_every, parameters)]
-        while pieces[-1].status != OK:
+        while pieces[-1].status != OK and not is_wanted():
             stuck = int(pieces[-1].carry.step) - first
             repeated = self._phase_by_phase(
                 pieces[-1].carry, float(grid.t[stuck]), float(grid.h[stuck]), parameters, save_every

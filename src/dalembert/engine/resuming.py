@@ -7,6 +7,7 @@ kept, as plain numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,18 @@ def restore_condition(runner: Any, condition: list[dict[str, Any]], parameters: 
         raise ValueError(f"{len(condition)} compiled steps were kept, this run has {len(stages)}")
     for stage, entry in zip(stages, condition, strict=True):
         stage.restore(entry["pivots"], entry["mended"], parameters, entry.get("least_scale"))
+
+
+def way_back(runner: Any) -> Callable[[], None]:
+    """What brings a runner back into the condition in which it is now, in the same process."""
+    stages = _stages(runner)
+    kept = [vars(stage) | {"_counts": dict(stage.mended)} for stage in stages]
+
+    def back() -> None:
+        for stage, condition in zip(stages, kept, strict=True):
+            vars(stage).update(condition)
+
+    return back
 
 
 def _stages(runner: Any) -> list[NativeRun]:

@@ -26,6 +26,7 @@ from .contract import (
     first_carry,
 )
 from .evaluate import TracedInArrays
+from .interruption import is_wanted
 from .rescue import Rescue
 from .sparse_newton import SparseNewton
 
@@ -73,6 +74,8 @@ class SparseRun:
         saved, iterations, worst, status, since, most = [], [], [], OK, 0, 0
         solvers = self._solvers(carry, t0, h, np.asarray(parameters))
         for _ in range(steps):
+            if is_wanted():
+                break
             new, count = self._step(solvers, carry, t0, h, np.asarray(parameters))
             if isinstance(new, int):
                 status = new

@@ -28,9 +28,11 @@ from .contract import (
     extrapolation_weights,
     first_carry,
 )
+from .forked import check_jax_works
 
-#: Steps, and numbers a step may touch times steps, after which a chunk returns to Python.
-CHUNK_STEPS, CHUNK_NUMBERS = 20_000, 10_000_000
+#: Steps, and numbers a step may touch times steps, after which a chunk returns to Python: some tenths of a second, in
+#: which Ctrl-C is not heard.
+CHUNK_STEPS, CHUNK_NUMBERS = 1_000, 1_000_000
 
 
 #: An unknown is measured at least by this part of what the equation is made of that it matters most to.
@@ -153,13 +155,14 @@ class XlaRun:
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(10, min(CHUNK_STEPS, CHUNK_NUMBERS // self.functions.size**2))
+        return max(1, min(CHUNK_STEPS, CHUNK_NUMBERS // self.functions.size**2))
 
     def report(self) -> dict:
         return {"engine_reason": self._reason, "unknowns": self.functions.size}
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+        check_jax_works()
         carry = jax.tree.map(jnp.asarray, carry)
         carry, saved, iterations, worst, status, update, count = self._compiled(capacity)(
             carry,

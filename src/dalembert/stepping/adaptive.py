@@ -18,15 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arguments import flag, floats, interval, positive
-from ..engine import NOT_CONVERGED, OK, choose_engine
+from ..engine import NOT_CONVERGED, OK, Interruption, choose_engine
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Method, MoreauJean, SchatzmanPaoli
 from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
+from .progress import ProgressBar
 from .redundant import runner_for
-from .simulate import ProgressBar, Run, Status, check_room, check_start, checked
+from .simulate import Run, Status, check_room, check_start, checked, interrupted_after
 
 #: h changes by these factors at most.
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.5, 5.0
@@ -137,14 +138,19 @@ def integrate_adaptive(
     carry, now, size = runner.first_carry(state), t0, min(h.h0, t1 - t0)
     times, saved, sizes, iterations = [t0], [state], [], []
     status = None
-    with ProgressBar(progress, 1000) as report:
+    with Interruption() as interruption, ProgressBar(progress, 1000) as report:
         try:
-            while now < t1:
+            while now < t1 and not interruption.wanted:
                 last = now + size >= t1 - SMALLEST_PART * (t1 - t0)
                 size = t1 - now if last else size
                 before = counts["force_evaluations"]
-                whole, first = taken(carry, now, size), taken(carry, now, size / 2)
-                second = taken(first.carry, now + size / 2, size / 2) if first.status == OK else first
+                whole, first = (
+                    interruption.call(taken, carry, now, size),
+                    interruption.call(taken, carry, now, size / 2),
+                )
+                second = first
+                if first.status == OK:
+                    second = interruption.call(taken, first.carry, now + size / 2, size / 2)
                 failed = max(whole.status, second.status) != OK
                 ends = [np.asarray(chunk.carry.state) for chunk in (whole, first, second)]
                 impact = any(np.max(np.abs(end[impulses])) > NO_IMPULSE * np.max(np.abs(end[momenta])) for end in ends)
@@ -167,7 +173,9 @@ def integrate_adaptive(
                 size = h.next_size(size, error, impact)
                 report(int(1000 * (now - t0) / (t1 - t0)))
         except KeyboardInterrupt:
-            status = Status(-1, len(sizes), now, f"interrupted by the user after {len(sizes)} steps (t = {now:.6g})")
+            interruption.heard()
+    if interruption.wanted:
+        status = interrupted_after(len(sizes), now)
     return Run(
         system=system, method=method, layout=layout, rows=start.rows, t=np.array(times), states=np.stack(saved),
         iterations=np.array(iterations, np.int64), worst_iterations=np.array(iterations, np.int64),

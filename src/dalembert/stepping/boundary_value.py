@@ -22,7 +22,7 @@ import scipy.sparse.linalg as sparse_linalg
 from scipy.interpolate import CubicHermiteSpline
 
 from ..arguments import count, interval
-from ..engine import OK
+from ..engine import OK, raising
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, StepFailure
 from ..method import Method
 from ..problem import AbstractSystem, prepared
@@ -59,6 +59,7 @@ class _Solved:
     isolation: float
 
 
+@raising
 def solve_boundary_value(
     system: AbstractSystem, method: Method, q_start, q_end, *, t=(0.0, 1.0), h: float = 0.01, guess=None,
     max_iterations: int = 50,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,13 +20,13 @@ import numpy as np
 
 from ..arguments import count
 from ..arguments import path as checked_path
-from ..engine import OK, Carry, StepFunctions
+from ..engine import OK, Carry, Chunk, StepFunctions
 from ..errors import CheckpointFailure, InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from .identity import differences, identity_of
 from .loop import Plan, Record
-from .redundant import condition_of, restore_condition
+from .redundant import condition_of, restore_condition, way_back
 from .step import Layout
 from .store import LOCK, Column, Store, StoredStates
 from .store import Checkpoint as Link
@@ -224,6 +225,13 @@ class StoredRecord(Record):
         self._open = {name: self.store.open_rows(name, last.states) for name in self.store.columns}
 
     # -- writing -----------------------------------------------------------------------------------------------
+
+    def begin_chunk(self, runner: Any) -> Callable[[], None]:
+        return way_back(runner)
+
+    def takes(self, chunk: Chunk, steps: int) -> bool:
+        """Only whole ones: a run that goes on later is divided like one that was never interrupted."""
+        return int(chunk.carry.step) == self.step + steps
 
     def chunk_ended(self) -> None:
         if self.step % self._every == 0:

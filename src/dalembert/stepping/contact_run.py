@@ -6,9 +6,12 @@ Here only those that are forecast closed enter, and the cost of a step follows t
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+
 import numpy as np
 
-from ..engine import NOT_CONVERGED, OK, Carry, Chunk, Rescue, StepFunctions
+from ..engine import NOT_CONVERGED, OK, Carry, Chunk, Rescue, StepFunctions, is_wanted
 from .contact_step import ContactSolver
 from .step import Layout
 
@@ -29,9 +32,9 @@ class ContactRun:
 
     def __init__(self, functions: StepFunctions, compensated: bool) -> None:
         self.functions, self._compensated = functions, compensated
-        self._steps = Rescue(functions)
         assert isinstance(functions.rescue, ContactSolver)
-        functions.rescue.worst = 0.0
+        self._solver = copy.copy(functions.rescue)  # which remembers the worst step of this run only
+        self._steps = Rescue(dataclasses.replace(functions, rescue=self._solver))
 
     def first_carry(self, state: np.ndarray) -> Carry:
         return Carry(
@@ -44,14 +47,15 @@ class ContactRun:
         )
 
     def report(self) -> dict:
-        assert isinstance(self.functions.rescue, ContactSolver)
-        return {"unknowns": self.functions.size, "complementarity_residual": self.functions.rescue.worst}
+        return {"unknowns": self.functions.size, "complementarity_residual": self._solver.worst}
 
     def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         saved, status = [], OK
         state, compensation, taken = carry.state, carry.compensation, int(carry.step)
         for _ in range(steps):
+            if is_wanted():
+                break
             found = self._steps.step(state, compensation, t0 + taken * h, h, parameters, self._compensated)
             if found is None:
                 status = NOT_CONVERGED

@@ -5,12 +5,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ..arguments import floats
-from ..engine import CudaRun, EnsembleRun, Unkeyed, choose_engine
+from ..engine import (
+    INTERRUPTED,
+    NOT_CONVERGED,
+    OK,
+    CudaRun,
+    EnsembleRun,
+    Interruption,
+    StepFunctions,
+    Unkeyed,
+    choose_engine,
+)
 from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, Start, prepare_start
@@ -90,10 +101,10 @@ def observe_batch(system: AbstractSystem, name: str, t, q, v, p) -> np.ndarray:
 
 @dataclasses.dataclass
 class EnsembleResult:
-    """States (members, saves, n_state), the steps each member took before it failed (-1: none), and statistics."""
+    """States (members, saves, n_state), how each member ended, and statistics."""
 
     states: np.ndarray
-    failed: np.ndarray
+    status: np.ndarray
     layout: Layout
     stats: dict
     rows: tuple[int, ...] | None = None  # of dependent constraints, those imposed on the first member
@@ -124,36 +135,97 @@ def integrate_ensemble(
     states = _starts(system, first, layout, q, second, name, t0, parameters, project, redundant)
     functions = assemble(first, method, layout, None)
     begun = time.perf_counter()
-    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states, t0, h, parameters)))
+    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states[:1], t0, h, parameters[:1])))
     compiled = time.perf_counter()
-    runner.begin(states, parameters)
-    pieces, taken, iterations = [states[:, None]], 0, 0
-    while taken < steps:
-        saves = min(max(runner.chunk_steps // save_every, 1), runner.most_saves())
-        todo = min(saves * save_every, steps - taken)
-        saved, spent = runner.run(t0, h, todo, save_every)
-        pieces.append(saved)
-        iterations += spent
-        taken += todo
-    result, failed = np.concatenate(pieces, axis=1), runner.failed
-    alone, single = np.flatnonzero(failed >= 0), None
-    for k in alone:
-        if single is None:  # one of its own, so that a batch does not depend on those before it
-            single = choose_engine(functions, states[k], t0, h, parameters[k], compensated=compensated, fresh=True)
-        chunk = single.run(single.first_carry(states[k]), t0, h, steps, save_every, parameters[k], steps // save_every)
-        result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
-        failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
+    runner, plan = runner.begin(states, parameters), _Plan(functions, compensated, parameters, t0, h, steps, save_every)
+    with Interruption() as interruption:
+        found = _together(runner, plan, states, interruption)
+        failed = np.flatnonzero(runner.failed >= 0)
+        status = np.full(members, OK if found.steps == steps else INTERRUPTED)
+        status[failed] = INTERRUPTED if interruption.wanted else NOT_CONVERGED
+        if not interruption.wanted:
+            _alone(plan, states, failed, found.states, status, interruption)
+    if interruption.wanted and not found.steps:
+        raise KeyboardInterrupt
     stats = {
         "engine": runner.name,
         "members": members,
-        "steps": steps,
+        "steps": found.steps,
         "compile_seconds": compiled - begun,
         "wall_seconds": time.perf_counter() - compiled,
-        "vector_iterations": iterations,
-        "run_alone": len(alone),
+        "vector_iterations": found.iterations,
+        "run_alone": len(failed),
         **runner.report(),
     }
-    return EnsembleResult(result, failed, layout, stats)
+    return EnsembleResult(found.states, status, layout, stats)
+
+
+class _Plan(NamedTuple):
+    """What a batch has to do."""
+
+    functions: StepFunctions
+    compensated: bool
+    parameters: np.ndarray
+    t0: float
+    h: float
+    steps: int
+    save_every: int
+
+
+class _Together(NamedTuple):
+    """Saved states of all members, the steps they took, and the vector iterations spent."""
+
+    states: np.ndarray
+    steps: int
+    iterations: int
+
+
+def _together(runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, interruption: Interruption) -> _Together:
+    """All members side by side, as far as they come."""
+    saved, taken, iterations = [states[:, None]], 0, 0
+    try:
+        while taken < plan.steps and not interruption.wanted:
+            saves = min(max(runner.chunk_steps // plan.save_every, 1), runner.most_saves())
+            begins = True
+            for todo in runner.pieces(min(saves * plan.save_every, plan.steps - taken)):
+                rows, spent = interruption.call(runner.run, plan.t0, plan.h, todo, plan.save_every, begins)
+                saved.append(rows)
+                iterations, taken, begins = iterations + spent, taken + todo, False
+                if interruption.wanted:
+                    break
+    except KeyboardInterrupt:
+        interruption.heard()
+    return _Together(np.concatenate(saved, axis=1), taken, iterations)
+
+
+def _alone(
+    plan: _Plan, states: np.ndarray, members: np.ndarray, result: np.ndarray, status: np.ndarray,
+    interruption: Interruption,
+) -> None:  # fmt: skip
+    """These members one by one; what they reach, and how they end, replaces what stands there."""
+    _, _, parameters, t0, h, steps, save_every = plan
+    runner: Any = None
+    try:
+        for k in members:
+            status[k] = INTERRUPTED
+            if interruption.wanted:
+                continue
+            if runner is None:  # one of its own, so that a batch does not depend on those before it
+                runner = interruption.call(_single, plan, states[k], parameters[k])
+            carry, rows, code = runner.first_carry(states[k]), 1, OK
+            while int(carry.step) < steps and code == OK and not interruption.wanted:
+                todo = min(runner.chunk_steps, steps - int(carry.step))
+                chunk = interruption.call(runner.run, carry, t0, h, todo, save_every, parameters[k], todo)
+                result[k, rows : rows + len(chunk.saved)] = chunk.saved
+                carry, code, rows = chunk.carry, chunk.status, rows + len(chunk.saved)
+            if int(carry.step) == steps or not interruption.wanted:
+                status[k] = OK if code == OK else NOT_CONVERGED
+    except KeyboardInterrupt:
+        interruption.heard()
+
+
+def _single(plan: _Plan, state: np.ndarray, parameters: np.ndarray) -> Any:
+    return choose_engine(plan.functions, state, plan.t0, plan.h, parameters, compensated=plan.compensated, fresh=True)
 
 
 def forget_ensembles() -> None:
@@ -215,14 +287,14 @@ def run_redundant(
     begun, (whole, _) = time.perf_counter(), alone(0)
     together = np.array([k for k in range(members) if starts[k].rows == rows])
     states = np.stack([np.concatenate([np.ravel(part) for part in starts[k].state]) for k in together])
-    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states, t0, h, parameters[together])))
+    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states[:1], t0, h, parameters[together[:1]])))
     compiled = time.perf_counter()
-    runner.begin(states, parameters[together])
+    runner = runner.begin(states, parameters[together])
     saved = [whole.full(states)[:, None]]
     lost, taken, iterations = np.zeros(len(together), bool), 0, 0
     while taken < steps:
         todo = min(max(runner.chunk_steps, 1), runner.most_saves(), steps - taken)
-        every, spent = runner.run(t0, h, todo, 1)
+        every, spent = runner.run(t0, h, todo, 1, True)
         numbers = taken + 1 + np.arange(every.shape[1])
         every = whole.full(every)
         for j, k in enumerate(together):
@@ -248,7 +320,7 @@ def run_redundant(
         "wall_seconds": time.perf_counter() - compiled, "vector_iterations": iterations, "run_alone": len(single),
         **runner.report(),
     }  # fmt: skip
-    return EnsembleResult(result, failed, whole.layout, stats, rows)
+    return EnsembleResult(result, np.where(failed < 0, OK, NOT_CONVERGED), whole.layout, stats, rows)
 
 
 def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project, redundant) -> np.ndarray:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from ..arguments import interval
-from ..engine import OK
+from ..engine import OK, Interruption
 from ..errors import InputError
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
@@ -16,7 +16,17 @@ from .ensemble import batch_size
 from .event_steps import EventFailure, EventLoop
 from .events import Events
 from .model_check import layout_of
-from .simulate import ProgressBar, Run, Status, _steps, check_room, check_start, checked, checked_save_every
+from .progress import ProgressBar
+from .simulate import (
+    Run,
+    Status,
+    _steps,
+    check_room,
+    check_start,
+    checked,
+    checked_save_every,
+    interrupted_after,
+)
 
 
 def integrate_events(
@@ -61,15 +71,15 @@ def integrate_events(
     status = Status(OK, steps, t1, f"ok: {steps} steps")
     loop, done, counted = EventLoop(system, method, start, t0, t1, h), 0, 0
     rows, iterations = [], []
-    with ProgressBar(progress, steps) as report:
+    with Interruption() as interruption, ProgressBar(progress, steps) as report:
         try:
-            loop.begin()
-            rows.append(loop.row())
-            while done < steps:
-                loop.advance(t0 + (done + 1) * h)
+            interruption.call(loop.begin)
+            rows.append(interruption.call(loop.row))
+            while done < steps and not interruption.wanted:
+                interruption.call(loop.advance, t0 + (done + 1) * h)
                 done += 1
                 if done % save_every == 0:
-                    rows.append(loop.row())
+                    rows.append(interruption.call(loop.row))
                     loop.impulse = np.zeros_like(loop.impulse)
                     iterations.append(loop.counts["newton_iterations"] - counted)
                     counted = loop.counts["newton_iterations"]
@@ -79,8 +89,9 @@ def integrate_events(
             message = f"step {done + 1} (from t = {now:.6g}, h = {h:g}) failed: {failure}"
             status = Status(failure.code, done, now, message)
         except KeyboardInterrupt:
-            now = t0 + done * h
-            status = Status(-1, done, now, f"interrupted by the user after {done} steps (t = {now:.6g})")
+            interruption.heard()
+    if interruption.wanted:
+        status = interrupted_after(done, t0 + done * h)
     layout = start.layout if start.rows is None else layout_of(system, start.layout.n)
     first = loop.first[None]
     finished = time.perf_counter()

@@ -299,7 +299,7 @@ def _accelerations(family: Family, rows, ideal: bool) -> RowSolver:
 
     def size(x0, t, q, v, p, parameters) -> int:
         mechanics = mechanics_of(family.at(parameters), rows)
-        t, q = jnp.asarray(t), jnp.asarray(q)
+        t, q = (jax.ShapeDtypeStruct(np.shape(part), jnp.float64) for part in (t, q))
         holonomic = jax.eval_shape(mechanics.constraint, t, q).shape[0]
         return 2 * q.shape[0] + holonomic + jax.eval_shape(mechanics.velocity_constraint, t, q, q).shape[0]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import OK, Carry, Chunk
-from .interruption import Interruption
+from ..engine import OK, Carry, Chunk, Interruption
 from .store import StoredStates
 
 #: A failed step is halved at most so often: into 64 parts.
@@ -92,6 +91,14 @@ class Record:
         """Where the rows are, if they are not in memory."""
         return None
 
+    def begin_chunk(self, runner: Any) -> Callable[[], None]:
+        """What brings the runner back to where it is now, if the chunk that begins is not taken."""
+        return lambda: None
+
+    def takes(self, chunk: Chunk, steps: int) -> bool:
+        """Whether a chunk of so many steps that Ctrl-C has cut short is worth keeping."""
+        return True
+
     def absorb(self, chunk: Chunk) -> None:
         """Add a chunk that starts where the record ends."""
         plan, saved = self.plan, chunk.saved
@@ -121,11 +128,23 @@ def take_steps(runner: Any, record: Record, report) -> bool:
             while record.step < plan.steps and not interruption.wanted:
                 if record.status == OK:
                     todo = min(plan.chunk_steps - record.step % plan.chunk_steps, plan.steps - record.step)
-                    record.absorb(
-                        runner.run(record.carry, plan.t0, plan.h, todo, plan.stride, plan.parameters, plan.capacity)
-                    )
+                    take_back = record.begin_chunk(runner)
+                    try:
+                        chunk = interruption.call(
+                            runner.run, record.carry, plan.t0, plan.h, todo, plan.stride, plan.parameters, plan.capacity
+                        )
+                    except KeyboardInterrupt:
+                        take_back()
+                        raise
+                    if interruption.wanted and not record.takes(chunk, todo):
+                        take_back()
+                        break
+                    record.absorb(chunk)
                 if record.status != OK:
-                    repeated = _in_parts(runner, record) if plan.retry else None
+                    if interruption.wanted:  # the engine may have given up for that
+                        record.status = OK
+                        break
+                    repeated = interruption.call(_in_parts, runner, record) if plan.retry else None
                     if repeated is None:
                         record.status = plan.reason(record.carry, record.status, record.residual)
                         break
@@ -134,9 +153,7 @@ def take_steps(runner: Any, record: Record, report) -> bool:
                 record.chunk_ended()
                 report(record.step)
         except KeyboardInterrupt:
-            if interruption.wanted:  # the second one
-                raise
-            interruption.wanted = True
+            interruption.heard()
         record.run_ended()
     return interruption.wanted
 

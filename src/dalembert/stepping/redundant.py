@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 
 from .. import engine
-from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, StepFunctions
+from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, StepFunctions, is_wanted
 from ..method import Method
 from ..problem import AbstractSystem
 from .consistent import Start
@@ -219,7 +219,7 @@ class RedundantRun:
         """Take `steps` steps, saving after every `save_every`-th since the start of the run; every one is tested."""
         first, last = int(carry.step), int(carry.step) + steps
         saved, iterations, status, residual = [], [], OK, np.nan
-        while status == OK and int(carry.step) < last:
+        while status == OK and int(carry.step) < last and not is_wanted():
             todo = min(TESTED_STEPS, self._inner.chunk_steps, last - int(carry.step))
             chunk, status = self._tested(carry, t0, h, todo, parameters)
             carry, residual = chunk.carry, chunk.residual
@@ -317,6 +317,19 @@ def restore_condition(runner: Any, condition: Any, parameters: np.ndarray) -> No
         runner.restore(condition, parameters)
     else:
         engine.restore_condition(runner, condition, parameters)
+
+
+def way_back(runner: Any) -> Callable[[], None]:
+    """What brings a runner back into the condition in which it is now, in the same process."""
+    if not isinstance(runner, RedundantRun):
+        return engine.way_back(runner)
+    kept, inner = dict(vars(runner)), engine.way_back(runner._inner)
+
+    def back() -> None:
+        vars(runner).update(kept)
+        inner()
+
+    return back
 
 
 def _nothing(carry: Carry, chunk: Chunk) -> Chunk:

@@ -15,11 +15,18 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from ..arguments import choice, count, interval, positive
-from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, STATUS, choose_engine, run_traced
+from ..engine import (
+    INTERRUPTED,
+    LEFT_CONSTRAINTS,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    OK,
+    STATUS,
+    choose_engine,
+    run_traced,
+)
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Method
 from ..problem import AbstractSystem, prepared
@@ -30,6 +37,7 @@ from .contact_run import ContactRun, has_many_contacts
 from .ensemble import array_shape, batch_size, integrate_ensemble
 from .family import facts_at, flat_parameters
 from .loop import Plan, Record, take_steps
+from .progress import ProgressBar
 from .redundant import RedundantRun, runner_for
 from .step import Layout, assemble, check_fit
 from .store import StoredStates
@@ -138,10 +146,10 @@ def integrate(
             system, method, q0, v0, p0, t0, h, steps, save_every, project=project, compensated=compensated,
             members=members, engine=engine, redundant=redundant,
         )  # fmt: skip
-        times = np.broadcast_to(t0 + h * (save_every * np.arange(steps // save_every + 1)), ensemble.states.shape[:2])
+        times = np.broadcast_to(t0 + h * (save_every * np.arange(ensemble.states.shape[1])), ensemble.states.shape[:2])
         return Run(
             system, method, ensemble.layout, ensemble.rows, times, ensemble.states, None, None,
-            np.where(ensemble.failed < 0, OK, NOT_CONVERGED), h, ensemble.stats,
+            ensemble.status, h, ensemble.stats,
         )  # fmt: skip
     start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant, any_velocity=any_velocity)
     if not is_traced(start.state, system):
@@ -378,7 +386,7 @@ def final_status(
     """How a run ended that reached `time_reached`; h is the size of the step that follows there, `last` the chunk or
     the record that holds the last residual, `finding` what the runner says about the step that failed."""
     if interrupted:
-        return Status(-1, taken, time_reached, f"interrupted by the user after {taken} steps (t = {time_reached:.6g})")
+        return interrupted_after(taken, time_reached)
     if code == OK:
         return Status(OK, taken, time_reached, f"ok: {taken} steps" + (f", {halved} of them halved" if halved else ""))
     cures = {
@@ -408,43 +416,25 @@ def finding_of(runner) -> str:
     return runner.finding if isinstance(runner, RedundantRun) else ""
 
 
+def interrupted_after(steps: int, time: float) -> Status:
+    """The status of a run that Ctrl-C ended; where there is nothing to return, KeyboardInterrupt."""
+    if not steps:
+        raise KeyboardInterrupt
+    return _interrupted(steps, time)
+
+
+def _interrupted(steps: int, time: float) -> Status:
+    return Status(INTERRUPTED, steps, time, f"interrupted by the user after {steps} steps (t = {time:.6g})")
+
+
 def status_of_code(code: int, steps: int, time: float) -> Status:
-    """The status of a run that was traced, of which only the code comes out."""
+    """The status of a run that was traced, or of a member of a batch, of which only the code comes out."""
     if code == OK:
         return Status(OK, steps, time, f"ok: {steps} steps")
+    if code == INTERRUPTED:
+        return _interrupted(steps, time)
     return Status(
         code, steps, time,
         f"a step failed: {STATUS[code]}; the states after it repeat the last good one. Try a smaller h, or run "
         "it outside jit, vmap and grad for the step and its cause.",
     )  # fmt: skip
-
-
-class ProgressBar:
-    """A rich progress bar with steps a second and the time left; nothing at all if not asked for."""
-
-    def __init__(self, wanted: bool, steps: int) -> None:
-        self._bar = (
-            Progress(
-                TextColumn("simulate"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
-                _Speed(), TimeRemainingColumn(),
-            )
-            if wanted
-            else None
-        )  # fmt: skip
-        self._steps = steps
-
-    def __enter__(self):
-        if self._bar is None:
-            return lambda taken: None
-        self._bar.__enter__()
-        task = self._bar.add_task("simulate", total=self._steps)
-        return lambda taken: self._bar.update(task, completed=taken)  # pyright: ignore[reportOptionalMemberAccess]
-
-    def __exit__(self, *exception) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(*exception)
-
-
-class _Speed(ProgressColumn):
-    def render(self, task):
-        return Text(f"{task.speed:,.0f} steps/s" if task.speed else "")

@@ -13,16 +13,16 @@ import numpy as np
 
 from ..arguments import floats, interval
 from ..arguments import number as checked_number
-from ..engine import NOT_FINITE, OK, Carry, Chunk, PhasedRun, TimeSteps, choose_engine
+from ..engine import NOT_FINITE, OK, Carry, Chunk, Interruption, PhasedRun, TimeSteps, choose_engine, is_wanted
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
+from .progress import ProgressBar
 from .redundant import runner_for
 from .simulate import (
-    ProgressBar,
     Run,
     check_start,
     checked,
@@ -123,26 +123,29 @@ def integrate_sizes(
     steps = TimeSteps(grid.times[:-1].copy(), grid.sizes, fresh)
     carry, saved = runner.first_carry(state), [state[None]]
     iterations, worst = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    status, taken, interrupted = OK, 0, False
+    status, taken = OK, 0
     chunk: Chunk | None = None
     # chunks end where a state is saved, so that no iteration is counted across their ends
     chunk_steps = save_every * max(1, runner.chunk_steps // save_every)
-    with ProgressBar(progress, len(grid.sizes)) as report:
+    with Interruption() as interruption, ProgressBar(progress, len(grid.sizes)) as report:
         try:
-            while taken < len(grid.sizes) and status == OK:
+            while taken < len(grid.sizes) and status == OK and not interruption.wanted:
                 part = TimeSteps(*(column[taken : taken + chunk_steps] for column in steps))
                 if isinstance(runner, PhasedRun):
-                    chunk = runner.run_sizes(carry, part, save_every, parameters)
+                    chunk = interruption.call(runner.run_sizes, carry, part, save_every, parameters)
                 else:
-                    chunk = _one_by_one(runner, carry, part, save_every, parameters)
+                    chunk = interruption.call(_one_by_one, runner, carry, part, save_every, parameters)
+                assert chunk is not None
                 carry, status, taken = chunk.carry, chunk.status, int(chunk.carry.step)
                 saved.append(chunk.saved)
                 iterations.append(chunk.iterations)
                 worst.append(chunk.worst)
                 report(taken)
         except KeyboardInterrupt:
-            interrupted = True
+            interruption.heard()
     finished = time.perf_counter()
+    if interruption.wanted:  # the engine may have given up a step for that
+        status = OK
     now, size = float(grid.times[taken]), float(grid.sizes[min(taken, len(grid.sizes) - 1)])
     if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
         status = reason_of_refusal(runner, functions, carry, now, size, parameters)
@@ -156,7 +159,7 @@ def integrate_sizes(
         states=states,
         iterations=counts,
         worst_iterations=np.concatenate(worst),
-        status=final_status(status, interrupted, taken, now, size, chunk, finding=finding_of(runner)),
+        status=final_status(status, interruption.wanted, taken, now, size, chunk, finding=finding_of(runner)),
         h=grid.sizes.tolist(),
         stats={
             "engine": runner.name,
@@ -178,7 +181,7 @@ def _one_by_one(runner, carry: Carry, grid: TimeSteps, save_every: int, paramete
         chunk = runner.run(carry._replace(step=np.array(0), known=known), float(t), float(h), 1, 1, parameters, 1)
         counted, most = counted + int(chunk.iterations.sum()), max(most, int(chunk.worst.max(initial=0)))
         carry = chunk.carry._replace(step=np.array(number if chunk.status == OK else number - 1))
-        if chunk.status != OK:
+        if chunk.status != OK or is_wanted():
             break
         if number % save_every == 0:
             saved.append(np.asarray(carry.state))

@@ -8,6 +8,7 @@ from os import PathLike
 import numpy as np
 
 from ..arguments import choice, flag
+from ..engine import raising
 from ..errors import InputError, StepFailure
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem, holding
@@ -27,6 +28,7 @@ from .stored import call_of
 
 
 @holding
+@raising
 def simulate(
     system: AbstractSystem,
     method: Method,
@@ -117,8 +119,8 @@ def simulate(
             *start, **options, traced_check=on_failure == "raise", retry=retry, checkpoint=request
         )  # fmt: skip
     trajectory = Trajectory._from_run(run)
-    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status):
-        failed = np.flatnonzero(run.status)
+    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status > 0):
+        failed = np.flatnonzero(np.asarray(run.status) > 0)
         raise StepFailure(
             f"{len(failed)} of {len(run.status)} members of the batch failed, the first is member {failed[0]}: try a "
             'smaller h, or pass on_failure="return" and look at run.status; the others are complete.',

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine import INTERRUPTED
 from ..errors import DalembertError
 from ..method import Method
 from ..problem import AbstractSystem
@@ -68,6 +69,8 @@ def compute_piece(job: Job, number: int, rows: Rows) -> Done:
         except DalembertError as error:
             error.add_note(f"in piece {number} of the sweep, with {len(rows.q0)} trajectories")
             raise
+        if np.any(np.asarray(run.status) == INTERRUPTED):  # a piece is written whole or not at all
+            raise KeyboardInterrupt
         values = {name: np.asarray(getattr(run, name)) for name in job.variables}
         status = np.asarray(run.status, dtype=np.int64)
         job.store.write(number, values | {"status": status})

@@ -42,6 +42,20 @@ def test_threads_do_not_disturb_each_other(name):
             assert list(pool.map(run, starts)) == alone
 
 
+def test_batches_beside_each_other_do_not_disturb_each_other():
+    system, method = Pendulum(), da.Rattle()
+    angles = [np.linspace(0.1 * k, 1.0 + 0.1 * k, 40 + 9 * k) for k in range(4)]
+
+    def run(angle):
+        q0 = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return da.simulate(system, method, q0, np.zeros_like(q0), t=(0.0, 20.0), h=0.01).q.tobytes()
+
+    alone = [run(angle) for angle in angles]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            assert list(pool.map(run, angles)) == alone
+
+
 def test_new_pivots_of_one_run_do_not_change_the_next():
     """The four-bar close to its dead points makes the engine choose again; another run starts from the first choice."""
     system = da.gallery.system_named("four-bar")()
