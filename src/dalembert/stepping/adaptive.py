@@ -176,10 +176,12 @@ def integrate_adaptive(
             interruption.heard()
     if interruption.wanted:
         status = interrupted_after(len(sizes), now)
+    if status is None:  # one that says how the run failed is false in a condition
+        status = Status(OK, len(sizes), now, f"ok: {len(sizes)} steps")
     return Run(
         system=system, method=method, layout=layout, rows=start.rows, t=np.array(times), states=np.stack(saved),
         iterations=np.array(iterations, np.int64), worst_iterations=np.array(iterations, np.int64),
-        status=status or Status(OK, len(sizes), now, f"ok: {len(sizes)} steps"), h=np.array(sizes).tolist(),
+        status=status, h=np.array(sizes).tolist(),
         stats={
             "engine": runner.name,
             "steps": len(sizes),

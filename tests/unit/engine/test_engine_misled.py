@@ -66,12 +66,12 @@ def test_a_root_that_newton_jumps_from_is_noticed():
 def test_members_are_asked_one_by_one():
     states, dips = np.ones((8, 1)), np.zeros((8, 1))
     run = EnsembleRun(root(), states, 0.0, 0.5, dips, True)
-    run.begin(states, dips)
-    run.run(0.0, 0.5, 4, 1)
+    run = run.begin(states, dips)
+    run.run(0.0, 0.5, 4, 1, True)
     assert not (run.failed >= 0).any()
     wrong = EnsembleRun(root(-1.0), states, 0.0, 0.5, dips, True)
-    wrong.begin(states, dips)
-    wrong.run(0.0, 0.5, 4, 1)
+    wrong = wrong.begin(states, dips)
+    wrong.run(0.0, 0.5, 4, 1, True)
     assert (wrong.failed >= 0).all()
 
 

@@ -101,8 +101,8 @@ def test_vector_code_agrees_with_numpy_in_every_lane():
     points = points_of_all(11, seed=2)  # fills no number of lanes evenly
     states = start_of(functions, points)
     run = EnsembleRun(functions, states, 0.0, 0.1, np.zeros((11, 0)), compensated=False)
-    run.begin(states, np.zeros((11, 0)))
-    saved, _ = run.run(0.0, 0.1, 1, 1)
+    run = run.begin(states, np.zeros((11, 0)))
+    saved, _ = run.run(0.0, 0.1, 1, 1, True)
     assert np.all(run.failed == -1)
     np.testing.assert_array_equal(saved[:, 0, :POINT_SIZE], points)
     expected = np.stack([walked(point, np.float64) for point in points])
