@@ -115,7 +115,8 @@ class Interpreter:
             return evaluate_known(equation, arguments)
         else:
             results = [self._translated(name, equation, parameters, arguments)]
-        parameters.refuse_unread(name)
+        if any(out.aval.size for out in equation.outvars):  # what has no entries says nothing, whatever its parameters
+            parameters.refuse_unread(name)
         return results
 
     def _translated(self, name: str, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:

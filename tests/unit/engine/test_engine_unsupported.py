@@ -9,6 +9,7 @@ import dalembert as da
 from dalembert.engine.program import Program
 from dalembert.engine.trace import trace
 from dalembert.errors import SlowEngineWarning, UnsupportedByEngine
+from dalembert.gallery import PolarPendulum
 
 
 class SlowlyComputed(da.System):
@@ -73,3 +74,12 @@ def test_what_is_not_translated_is_named(function, reason):
     program = Program()
     with pytest.raises(UnsupportedByEngine, match=reason):
         trace(program, function, program.inputs("x", 3))
+
+
+def test_operations_without_entries_are_no_reason_for_the_slow_engine():
+    """The multipliers of a system without constraints are no numbers; whatever is done with them is translated."""
+    program = Program()
+    x = program.inputs("x", 3)
+    assert trace(program, lambda x: jnp.concatenate([x[:0] ** 2, x]), x).tolist() == x.tolist()
+    run = da.simulate(PolarPendulum(), da.Galerkin(1), [1.0, 0.3], [0.0, 1.0], t=(0.0, 0.1), h=0.01)
+    assert run.stats["engine"] == "native"
