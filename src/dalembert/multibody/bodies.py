@@ -58,6 +58,16 @@ class Body:
         """The point (x, y, z) of the body, in its own frame."""
         return Point(self, x if y is None else (x, y, 0.0 if z is None else z))
 
+    def surface(self, shape: Shape):
+        """A shape of the body for contact; it need not be the one of its picture."""
+        from .touching import Surface
+
+        if not isinstance(shape, Shape):
+            raise InputError(
+                f"a surface of body {self.name!r} must be a shape such as da.Sphere(0.1), got {shown(shape)}."
+            )
+        return Surface(self, shape)
+
     @property
     def is_ground(self) -> bool:
         """Whether this is what does not move."""

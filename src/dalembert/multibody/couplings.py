@@ -11,11 +11,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ..errors import ModelError
-from .configuration import Configuration
+from .configuration import BodyPoint, Configuration
+from .contacts import ContactElement, sliding_velocity
 from .joints import JointElement, Rows
+from .vectors import Triple
 
 #: The teeth of a gear between measured angles: ratios p / q with q up to here.
 MOST_TEETH = 24
@@ -32,6 +35,39 @@ class Coupling(eqx.Module):
     def rows(self, t, configuration: Configuration, joints: tuple[JointElement, ...]) -> Rows:
         """The constraints by name."""
         return []
+
+    def velocity_rows(self, t, system, q, v) -> Rows:
+        """Constraints on the velocity by name."""
+        return []
+
+
+class Rolling(Coupling):
+    """Two surfaces that touch and roll on each other without slipping: their distance is 0, and so is the velocity of
+    their touching points against each other."""
+
+    contact: ContactElement
+
+    nonholonomic: ClassVar[bool] = True
+
+    def rows(self, t, configuration, joints):
+        return [("touching", self.contact.gap(configuration, joints))]
+
+    def velocity_rows(self, t, system, q, v):
+        slip = sliding_velocity(self.contact, system, q, v)
+        return [(f"rolling {k + 1}", slip[k]) for k in range(2)]
+
+
+class KnifeEdge(Coupling):
+    """A point of a body moves along the blade only: its velocity has no part along an axis of the body."""
+
+    point: BodyPoint
+    across: Triple
+
+    nonholonomic: ClassVar[bool] = True
+
+    def velocity_rows(self, t, system, q, v):
+        rate = jax.jvp(lambda q: system.configuration(q).point(self.point), (q,), (v,))[1]
+        return [("edge", rate @ system.configuration(q).poses[self.point.body].along(self.across))]
 
 
 class JointCoordinate(eqx.Module):

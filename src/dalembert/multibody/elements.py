@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import floats, number, positive, shown
-from ..errors import InputError
+from ..errors import InputError, ModelError
 from .bodies import Body, Point
+from .couplings import KnifeEdge, Rolling
 from .forces import (
     GRAVITATION,
     Attraction,
@@ -25,7 +26,8 @@ from .forces import (
     Spring,
 )
 from .joints import JointElement, SixAxis
-from .vectors import is_traced, rotation_matrix, vector
+from .touching import ContactRecord, Plane, plane_of, record_of
+from .vectors import axis_direction, is_traced, rotation_matrix, triple, vector
 
 if TYPE_CHECKING:
     from .model import JointRecord
@@ -59,6 +61,7 @@ class ForceMethods:
     _new_name: Callable
     _own: Callable
     _joint: Callable
+    couplings: list[Callable]
 
     def spring(
         self, first: Point | Body, second: Point | Body, stiffness=0.0, *, damping=0.0, rest=None, energy=None,
@@ -209,6 +212,54 @@ class ForceMethods:
 
         self.forces.append(build)
         return name
+
+    # -- contacts --------------------------------------------------------------------------------------------------
+
+    def plane(self, normal="z", at=(0.0, 0.0, 0.0), body: Body | None = None) -> Plane:
+        """A plane of the ground, or of a body, for contact: what is on the side of its normal is free."""
+        ground: Body = self.ground  # pyright: ignore[reportAttributeAccessIssue]
+        return plane_of(ground if body is None else body, normal, at)
+
+    def contact(self, first, second, *, friction=0.0, restitution=0.0, name: str | None = None) -> str:
+        """Let two surfaces touch but not penetrate: `body.surface(da.Sphere(0.1))`, a body with a shape, or `plane()`.
+
+        Against planes: spheres, capsules (their ends), boxes (their corners), cylinders (their rims), ellipsoids.
+        Against each other: spheres and capsules; a sphere and a box. Methods for contact treat them.
+        """
+        records: list[ContactRecord] = self.contacts  # pyright: ignore[reportAttributeAccessIssue]
+        name = f"contact {len(records) + 1}" if name is None else name
+        record = record_of(name, first, second, friction, restitution)
+        for surface in (record.first, record.second):
+            self._own(surface.body)
+        self._new_name("contact", name)
+        records.append(record)
+        return name
+
+    def rolling(self, name: str, first, second) -> None:
+        """Let two surfaces touch and roll without slipping: a sphere, a cylinder's rim (the disc, its first), an
+        ellipsoid on a plane, a sphere on a sphere. Methods for nonholonomic constraints treat it."""
+        record = record_of(name, first, second, 0.0, 0.0)
+        self._new_name("joint", name)
+
+        def build(n):
+            contacts = record.elements(n)
+            if len(contacts) > 2:
+                raise ModelError(f"rolling {name!r}: a box touches in more than one point; it cannot roll on all.")
+            return Rolling(name, contacts[0])
+
+        self.couplings.append(build)
+
+    def knife_edge(self, name: str, point: Point, across) -> None:
+        """Let a point of a body move only at right angles to a direction of the body: a skate, a blade, a wheel."""
+        self._new_name("joint", name)
+        at, direction = self._point(point), axis_direction(f"across of {name!r}", across)
+
+        def build(n):
+            host = n.host[at.body.name]
+            turned = host.principal.axes @ host.turn.T @ at.body.turn @ direction
+            return KnifeEdge(name, n.point(at), triple(turned, direction=True))
+
+        self.couplings.append(build)
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 

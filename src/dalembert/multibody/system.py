@@ -151,11 +151,22 @@ class MultibodySystem(System):
 
     def constraint_name(self, kind: str, row: int) -> str:
         """A constraint in the words of the model: the joint or the body, and what is locked."""
-        names = row_names(self) if kind == "holonomic" else ()
+        names = row_names(self, kind)
         return names[row] if row < len(names) else super().constraint_name(kind, row)
 
     def _holonomic(self, t, q):
         return jnp.stack([jnp.asarray(row) for _, row in self.constraint_rows(t, q)])
+
+    def velocity_rows(self, t, q, v) -> list[tuple[str, Any]]:
+        """The nonholonomic constraints with their names."""
+        return [
+            (f"{coupling.name}: {name}", row)
+            for coupling in self.couplings
+            for name, row in coupling.velocity_rows(t, self, q, v)
+        ]
+
+    def _nonholonomic(self, t, q, v):
+        return jnp.stack([jnp.asarray(row) for _, row in self.velocity_rows(t, q, v)])
 
     # -- forces ----------------------------------------------------------------------------------------------------
 
@@ -242,12 +253,13 @@ def _rigid(body: BodyElement, pose: Pose) -> list[tuple[str, Any]]:
     return lengths + [(f"{body.name}: directors {i + 1} and {j + 1}", d[i] @ d[j]) for i, j in pairs]
 
 
-def row_names(system: MultibodySystem) -> tuple[str, ...]:
-    """The names of the holonomic constraints, in their order."""
+def row_names(system: MultibodySystem, kind: str = "holonomic") -> tuple[str, ...]:
+    """The names of the holonomic (or nonholonomic) constraints, in their order."""
     names: list[str] = []
 
     def rows(t, q):
-        names[:] = [name for name, _ in system.constraint_rows(t, q)]
+        found = system.constraint_rows(t, q) if kind == "holonomic" else system.velocity_rows(t, q, q)
+        names[:] = [name for name, _ in found]
         return 0.0
 
     jax.eval_shape(rows, jax.ShapeDtypeStruct((), jnp.float64), jax.ShapeDtypeStruct((system.size,), jnp.float64))

@@ -19,7 +19,7 @@ from ..arguments import floats, shown
 from ..errors import InputError
 
 #: Entries below this, relative to the largest, are roundoff of a rotation.
-ROUNDOFF = 4e-16
+ROUNDOFF = 1e-14
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
