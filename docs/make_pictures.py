@@ -18,7 +18,7 @@ import numpy as np
 import dalembert as da
 from dalembert.diagnostics import end_errors
 from dalembert.engine import Function
-from dalembert.engine.step_program import build_step_program
+from dalembert.engine.step.step_program import build_step_program
 from dalembert.gallery import SYSTEMS, Chain, DoublePendulum
 from dalembert.plots import plot_convergence, plot_path
 from dalembert.plots.style import GREY, PALETTE, new_figure, save_figure, style

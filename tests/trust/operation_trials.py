@@ -10,7 +10,7 @@ import numpy as np
 from random_expressions import Expressions
 from random_models import PARAMETERS
 
-from dalembert.engine.evaluate import Function, traced_in_arrays
+from dalembert.engine.functions.function import Function, traced_in_arrays
 from dalembert.errors import UnsupportedByEngine
 
 #: Expressions that are compared in one go: one compilation by JAX for all of them.

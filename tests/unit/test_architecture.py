@@ -146,7 +146,7 @@ def tree(tmp_path: Path) -> Path:
         "method/__init__.py": "",
         "method/rattle.py": "from ..problem import System\nimport dalembert.errors\n",
         "nonlinear/newton.py": "from .. import errors\n",
-        "engine/native.py": "from ..nonlinear.newton import solve\n",
+        "engine/runners/native.py": "from ..nonlinear.newton import solve\n",
         "stepping/simulate.py": "def f():\n    from dalembert.method.rattle import Rattle\n",
         "papers/first.py": "import dalembert as da\nfrom dalembert import simulate\n",
         "gallery/pendulum.py": "from dalembert.problem import System\n",

@@ -1,6 +1,5 @@
 """From residual to code. Knows no mechanics."""
 
-from .choice import choose_engine
 from .contract import (
     HISTORY,
     INTERRUPTED,
@@ -15,17 +14,18 @@ from .contract import (
     StepFunctions,
     Unkeyed,
 )
-from .cuda import CudaRun
-from .ensemble import EnsembleRun
-from .evaluate import Function, find_root, row_lengths, solve_linear
-from .interruption import Interruption, is_wanted, raising
-from .phases import PhasedRun, TimeSteps
-from .rescue import Rescue
-from .resuming import condition_of, restore_condition, way_back
-from .row_jacobian import RowJacobian, RowNewton
-from .rows import RowFunction, RowSolver
-from .tiers import finish_compiling
-from .xla import XlaRun, run_traced
+from .functions.batched import RowFunction, RowSolver
+from .functions.batched_jacobian import RowJacobian, RowNewton
+from .functions.function import Function, find_root, row_lengths, solve_linear
+from .machine.effort import finish_compiling
+from .runners.choice import choose_engine
+from .runners.cuda import CudaRun
+from .runners.ensemble import EnsembleRun
+from .runners.interruption import Interruption, is_wanted, raising
+from .runners.phases import PhasedRun, TimeSteps
+from .runners.rescue import Rescue
+from .runners.resuming import condition_of, restore_condition, way_back
+from .runners.xla import XlaRun, run_traced
 
 __all__ = [
     "HISTORY",

@@ -20,6 +20,8 @@ ROUGH_ITERATIONS = 4
 OK, NOT_CONVERGED, NOT_FINITE, SINGULAR, LEFT_CONSTRAINTS, RESCUED_TOO_OFTEN = 0, 1, 2, 3, 4, 5
 #: A run that Ctrl-C ended; no step fails with it.
 INTERRUPTED = -1
+#: The status with which compiled code is asked to compute a step and to leave its updates out.
+LOOK_ONLY = -1
 STATUS = {
     OK: "ok",
     NOT_CONVERGED: "Newton did not converge",

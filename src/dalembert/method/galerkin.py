@@ -26,7 +26,7 @@ where the raw momentum of the second line needs mu_1 of the following step, whic
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -38,9 +38,6 @@ from ..errors import InputError
 from .base import Claims, Method, Step
 from .polynomials import continuation, lagrange_basis
 from .tableau import MOST_NODES, RULES, basis_slopes, basis_values, exact_nodes, quadrature
-
-if TYPE_CHECKING:
-    from .galerkin_lagrangian import GalerkinLagrangian
 
 
 class GalerkinCoefficients(NamedTuple):
@@ -248,17 +245,14 @@ class Galerkin(Method):
 
     # -- the discrete equations -----------------------------------------------------------------------------------
 
+    #: L_d of one step: `galerkin_lagrangian.py`, which needs this class, puts it here.
+    discrete_lagrangian: ClassVar[Any]
+
     @property
     def coefficients(self) -> GalerkinCoefficients:
         return galerkin_coefficients(
             self.degree, self.multiplier_degree, self.quadrature, self.nodes, self.constraint_quadrature
         )
-
-    def discrete_lagrangian(self, system, h, t=0.0) -> GalerkinLagrangian:
-        """L_d of one step from t to t + h: its value, derivatives, momenta, and L_d(q0, q1)."""
-        from .galerkin_lagrangian import GalerkinLagrangian
-
-        return GalerkinLagrangian(self, system, h, t)
 
     def guess(self, step: Step) -> Any:
         h, (_, p, v, lam, *_) = step.h, step.start

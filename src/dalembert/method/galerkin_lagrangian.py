@@ -230,3 +230,11 @@ class GalerkinLagrangian(eqx.Module):
 
 def _kind(system) -> str:
     return "HamiltonianSystem" if system.gives_velocity else type(system).__bases__[0].__name__
+
+
+def _discrete_lagrangian(self: Galerkin, system, h, t=0.0) -> GalerkinLagrangian:
+    """L_d of one step from t to t + h: its value, derivatives, momenta, and L_d(q0, q1)."""
+    return GalerkinLagrangian(self, system, h, t)
+
+
+Galerkin.discrete_lagrangian = _discrete_lagrangian

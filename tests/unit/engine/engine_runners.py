@@ -6,7 +6,7 @@ import numpy as np
 
 import dalembert as da
 from dalembert.engine.contract import StepFunctions
-from dalembert.engine.native import NativeRun
+from dalembert.engine.runners.native import NativeRun
 from dalembert.problem import prepared
 from dalembert.stepping.consistent import prepare_start
 from dalembert.stepping.family import flat_parameters

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from dalembert.engine import affine_forms, step_program
-from dalembert.engine.elimination import FIRST_BLOCK, Levels
-from dalembert.engine.program import Program, Values
-from dalembert.engine.trace import trace
+from dalembert.engine.elimination import affine_forms
+from dalembert.engine.elimination.elimination import FIRST_BLOCK, Levels
+from dalembert.engine.program.program import Program, Values
+from dalembert.engine.step import step_program
+from dalembert.engine.trace.interpreter import trace
 
 
 def rewritten(program: Program, roots: list[int], unknowns: int) -> list[int] | None:

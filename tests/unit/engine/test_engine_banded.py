@@ -9,10 +9,12 @@ import scipy.sparse as sparse
 from engine_runners import functions_and_start
 
 import dalembert as da
-from dalembert.engine import OK, array_elimination, native
-from dalembert.engine.banded import BandedSolver, Places, band_of
-from dalembert.engine.llvm_compile import compile_text
-from dalembert.engine.native import NativeRun
+from dalembert.engine import OK
+from dalembert.engine.elimination import array_elimination
+from dalembert.engine.elimination.banded import BandedSolver, Places, band_of
+from dalembert.engine.machine.compilation import compile_text
+from dalembert.engine.runners import native
+from dalembert.engine.runners.native import NativeRun
 
 
 def scrambled(size: int, half_width: int, seed: int) -> np.ndarray:

@@ -8,8 +8,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from dalembert.engine import llvm_compile
-from dalembert.engine.llvm_compile import cache_folder, compile_text
+from dalembert.engine.machine import compilation as llvm_compile
+from dalembert.engine.machine.compilation import cache_folder, compile_text
 
 TEXT = """
 define void @run(ptr %x) {

@@ -9,7 +9,7 @@ from engine_runners import functions_and_start
 from numpy.polynomial import Polynomial
 
 import dalembert as da
-from dalembert.engine.sparse import SparseRun
+from dalembert.engine.runners.sparse import SparseRun
 from dalembert.method.polynomials import continuation
 from dalembert.method.tableau import quadrature
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import cuda, ptx_step
-from dalembert.engine.llvm_compile import compile_text
-from dalembert.engine.ptx_step import to_ptx
+from dalembert.engine.code import ptx as ptx_step
+from dalembert.engine.code.ptx import to_ptx
+from dalembert.engine.machine.compilation import compile_text
+from dalembert.engine.runners import cuda
 from dalembert.errors import UnsupportedByEngine
 from dalembert.gallery import DoublePendulum, McLachlanPerlmutterParticles, Pendulum, PolarPendulum
 from dalembert.stepping import ensemble

@@ -6,8 +6,8 @@ import pytest
 
 import dalembert as da
 from dalembert.engine.contract import NOT_CONVERGED, RESCUED_TOO_OFTEN, Chunk, StepFunctions
-from dalembert.engine.native import NativeRun
-from dalembert.engine.rescue import Rescue
+from dalembert.engine.runners.native import NativeRun
+from dalembert.engine.runners.rescue import Rescue
 from dalembert.gallery import Pendulum
 
 CURES = {"pivot_changes", "rescued_steps"}
@@ -93,8 +93,8 @@ def test_rescues_are_not_a_habit(monkeypatch):
     """A step for which Newton begins so far away that it is always rescued."""
     functions = square(1.0)
     run = NativeRun(functions, np.ones(1), 0.0, 0.99, np.zeros(0), True)
-    monkeypatch.setattr("dalembert.engine.native.MOST_RESCUES", 3)
-    monkeypatch.setattr("dalembert.engine.native.RESCUES_A_STEP", 0)
+    monkeypatch.setattr("dalembert.engine.runners.native.MOST_RESCUES", 3)
+    monkeypatch.setattr("dalembert.engine.runners.native.RESCUES_A_STEP", 0)
     monkeypatch.setattr(run, "_raw", lambda carry, *rest: _failed(carry))
     chunk = run.run(run.first_carry(np.ones(1)), 0.0, 0.99, 10, 1, np.zeros(0), 10)
     assert chunk.status == RESCUED_TOO_OFTEN

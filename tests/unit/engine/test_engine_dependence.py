@@ -6,11 +6,11 @@ import pytest
 from jax import lax
 
 import dalembert as da
-from dalembert.engine import native
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.dependence import held_behind_steps, not_affine
-from dalembert.engine.program import Program
-from dalembert.engine.trace import trace
+from dalembert.engine.elimination.dependence import held_behind_steps, not_affine
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.program import Program
+from dalembert.engine.runners import native
+from dalembert.engine.trace.interpreter import trace
 
 FRICTION, STIFFNESS = 0.7, 4.0
 FORCES = {

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from differential_cases import GROUPS, Function, forms_of
 
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.array_values import ArrayEvaluator
-from dalembert.engine.parameters import Parameters
-from dalembert.engine.primitives import Nodes, ids_of
-from dalembert.engine.program import Program, Values
-from dalembert.engine.trace import Interpreter
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.program import Program, Values
+from dalembert.engine.trace.interpreter import Interpreter
+from dalembert.engine.trace.parameters import Parameters
+from dalembert.engine.trace.primitives import Nodes, ids_of
+from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.errors import UnsupportedByEngine
 
 TOLERANCE = 1e-12

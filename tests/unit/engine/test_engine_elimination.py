@@ -7,9 +7,9 @@ import pytest
 import scipy.optimize
 
 import dalembert as da
-from dalembert.engine.block_triangular import block_triangular
 from dalembert.engine.contract import StepFunctions
-from dalembert.engine.native import NativeRun
+from dalembert.engine.elimination.block_triangular import block_triangular
+from dalembert.engine.runners.native import NativeRun
 from dalembert.errors import ModelError
 from dalembert.gallery import Chain
 

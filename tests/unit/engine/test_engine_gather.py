@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dalembert.engine.gather import gather
+from dalembert.engine.trace.gather import gather
 
 TABLE = jnp.arange(24.0).reshape(2, 3, 4)
 ROWS, COLUMNS = np.array([[1, 0], [1, 1]]), np.array([[2, 0], [1, 2]])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.labels import labelled, unique
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.numbering import labelled, unique
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 3000, 40_000])

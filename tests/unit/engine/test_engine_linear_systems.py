@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.array_values import ArrayEvaluator
-from dalembert.engine.evaluator import Evaluator
-from dalembert.engine.linear_systems import ArrayLinearSystems, LinearSystems
-from dalembert.engine.program import Program
-from dalembert.engine.step_program import by_name
-from dalembert.engine.trace import trace, trace_with_jacobian
+from dalembert.engine.elimination.linear_systems import ArrayLinearSystems, LinearSystems
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.program import Program, by_name
+from dalembert.engine.trace.interpreter import trace, trace_with_jacobian
+from dalembert.engine.values.array_values import ArrayEvaluator
+from dalembert.engine.values.scalar_values import Evaluator
 from dalembert.errors import UnsupportedByEngine
 
 

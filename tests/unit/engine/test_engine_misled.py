@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dalembert.engine.contract import NOT_CONVERGED, OK, StepFunctions
-from dalembert.engine.ensemble import EnsembleRun
-from dalembert.engine.native import NativeRun
-from dalembert.engine.xla import XlaRun
+from dalembert.engine.runners.ensemble import EnsembleRun
+from dalembert.engine.runners.native import NativeRun
+from dalembert.engine.runners.xla import XlaRun
 
 #: of the dip: with this one extrapolation into it ends below zero
 WIDTH = 1.6

@@ -9,11 +9,11 @@ import pytest
 from engine_runners import functions_and_start
 
 import dalembert as da
-from dalembert.engine import array_step
-from dalembert.engine.array_elimination import TooIrregular
-from dalembert.engine.array_probe import Equations
-from dalembert.engine.array_step import build_array_step
-from dalembert.engine.evaluate import Function
+from dalembert.engine.elimination.array_elimination import TooIrregular
+from dalembert.engine.elimination.array_probe import Equations
+from dalembert.engine.functions.function import Function
+from dalembert.engine.step import array_step
+from dalembert.engine.step.array_step import build_array_step
 
 
 def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):

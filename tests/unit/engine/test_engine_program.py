@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dalembert.engine.evaluator import Evaluator
-from dalembert.engine.program import Program, Values
-from dalembert.engine.trace import trace, trace_with_jacobian
+from dalembert.engine.program.program import Program, Values
+from dalembert.engine.trace.interpreter import trace, trace_with_jacobian
+from dalembert.engine.values.scalar_values import Evaluator
 
 
 @pytest.fixture

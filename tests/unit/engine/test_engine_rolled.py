@@ -6,12 +6,12 @@ import pytest
 from engine_cases import CASES
 
 import dalembert as da
-from dalembert.engine import choice, native
-from dalembert.engine.array_pivots import alternating
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.array_values import ArrayEvaluator
-from dalembert.engine.ragged import joined, reduced, spread
-from dalembert.engine.trace import trace_with_entries
+from dalembert.engine.elimination.array_pivots import alternating
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.columns import joined, reduced, spread
+from dalembert.engine.runners import choice, native
+from dalembert.engine.trace.interpreter import trace_with_entries
+from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.gallery import Chain, DoublePendulum, FourBar, Pendulum, SliderCrank
 
 ALWAYS, NEVER = 0, 10**9

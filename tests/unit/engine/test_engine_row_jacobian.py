@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalembert.engine import RowJacobian, RowNewton
-from dalembert.engine.row_jacobian import solve_rows
+from dalembert.engine.functions.batched_jacobian import solve_rows
 
 
 def function(x, a):

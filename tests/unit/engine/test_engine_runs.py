@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import choice, native
+from dalembert.engine.runners import choice, native
 from dalembert.gallery import Chain, Pendulum
 
 START = Pendulum().start()

@@ -5,8 +5,8 @@ import pytest
 from engine_runners import runner_and_start
 
 import dalembert as da
-from dalembert.engine.llvm_scaling import CompiledScaling
-from dalembert.engine.scaling import GROWTH_LIMIT, NewtonScaling
+from dalembert.engine.scales.compiled_scaling import CompiledScaling
+from dalembert.engine.scales.scaling import GROWTH_LIMIT, NewtonScaling
 
 H = 0.05
 

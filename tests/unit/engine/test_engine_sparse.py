@@ -7,9 +7,10 @@ import scipy.sparse
 import scipy.sparse.linalg as sparse_linalg
 
 import dalembert as da
-from dalembert.engine import NOT_CONVERGED, OK, choice, choose_engine
-from dalembert.engine.native import TooLarge
-from dalembert.engine.sparse import SparseRun
+from dalembert.engine import NOT_CONVERGED, OK, choose_engine
+from dalembert.engine.runners import choice
+from dalembert.engine.runners.native import TooLarge
+from dalembert.engine.runners.sparse import SparseRun
 from dalembert.gallery.springs_and_bars import Lattice
 from dalembert.problem import prepared
 from dalembert.stepping.consistent import prepare_start
@@ -69,7 +70,7 @@ def test_roundoff_of_large_coordinates_ends_an_iteration(monkeypatch):
     sparse, _, state, parameters = runners(FarAway(links=3), da.Galerkin(3), 1e-3)
     chunk = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1)
     assert chunk.status == OK
-    monkeypatch.setattr("dalembert.engine.sparse_newton.LARGEST_NOISE", 0.0)
+    monkeypatch.setattr("dalembert.engine.runners.sparse_newton.LARGEST_NOISE", 0.0)
     chunk = sparse.run(sparse.first_carry(state), 0.0, 1e-3, 40, 40, parameters, 1)
     assert chunk.status == OK
     assert sparse.report()["rescued_steps"] == 40  # without the measurement every step goes to the rescue, which has it

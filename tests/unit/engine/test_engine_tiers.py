@@ -7,8 +7,9 @@ import pytest
 from engine_runners import runner_and_start
 
 import dalembert as da
-from dalembert.engine import choice, tiers
-from dalembert.engine.native import SHORT_RUN
+from dalembert.engine.machine import effort as tiers
+from dalembert.engine.runners import choice
+from dalembert.engine.runners.native import SHORT_RUN
 
 CASES = [
     ("pendulum", da.Rattle()),

@@ -13,11 +13,11 @@ from engine_cases import CASES, POINT_SIZE, all_values, all_values_flat, by_name
 from jax import lax
 
 from dalembert.engine import EnsembleRun
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.native import NativeRun
-from dalembert.engine.primitives import ELEMENTWISE
-from dalembert.engine.program import CONST, INPUT, NUMPY, Program, Values
-from dalembert.engine.trace import Interpreter, trace, trace_with_jacobian
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.program import CONST, INPUT, NUMPY, Program, Values
+from dalembert.engine.runners.native import NativeRun
+from dalembert.engine.trace.interpreter import Interpreter, trace, trace_with_jacobian
+from dalembert.engine.trace.primitives import ELEMENTWISE
 
 
 def is_close(actual, expected, tolerance) -> bool:

@@ -8,8 +8,8 @@ from engine_runners import functions_and_start
 
 import dalembert as da
 from dalembert.engine import choose_engine
-from dalembert.engine.array_step import build_array_step
-from dalembert.engine.sparse import SparseRun
+from dalembert.engine.runners.sparse import SparseRun
+from dalembert.engine.step.array_step import build_array_step
 
 BODIES = 127
 PARENT = (np.arange(1, BODIES) - 1) // 2

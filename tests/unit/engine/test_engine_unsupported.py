@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine.program import Program
-from dalembert.engine.trace import trace
+from dalembert.engine.program.program import Program
+from dalembert.engine.trace.interpreter import trace
 from dalembert.errors import SlowEngineWarning, UnsupportedByEngine
 from dalembert.gallery import PolarPendulum
 

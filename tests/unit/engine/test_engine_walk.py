@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dalembert.engine.array_program import ArrayProgram
-from dalembert.engine.array_values import ArrayEvaluator
-from dalembert.engine.program import NUMPY
+from dalembert.engine.program.array_program import ArrayProgram
+from dalembert.engine.program.program import NUMPY
+from dalembert.engine.values.array_values import ArrayEvaluator
 
 _OPERANDS = {op: 3 if op == "select" else function.nin for op, function in NUMPY.items() if op != "select"}
 _OPERANDS["select"] = 3

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import Function, evaluate
-from dalembert.engine.evaluate import WRITTEN_OUT_AFTER
+from dalembert.engine import Function
+from dalembert.engine.functions import function as evaluate
+from dalembert.engine.functions.function import WRITTEN_OUT_AFTER
 
 
 def everything(x, t):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dalembert.engine.contract import StepFunctions
-from dalembert.engine.xla import _scales, solve_step
+from dalembert.engine.runners.xla import _scales, solve_step
 
 
 def coupled(weak: float, size: float = 1.0) -> StepFunctions:

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dalembert.engine.program import Program, Values
-from dalembert.engine.trace import trace, trace_with_jacobian
+from dalembert.engine.program.program import Program, Values
+from dalembert.engine.trace.interpreter import trace, trace_with_jacobian
 from dalembert.formulation import late, solved
 
 

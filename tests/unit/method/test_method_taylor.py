@@ -8,8 +8,8 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert.diagnostics import observed_order
-from dalembert.engine import native
-from dalembert.engine.array_elimination import TooIrregular
+from dalembert.engine.elimination.array_elimination import TooIrregular
+from dalembert.engine.runners import native
 
 
 class Spring(da.System):

@@ -274,7 +274,7 @@ def test_what_does_not_change_is_not_compiled_again(monkeypatch):
             return 0.5 * self.mass * v @ v - self.mass * table["pull"][0] * jnp.sum(q) * self.counts[1].astype(float)
 
     fall(Weighted())
-    import dalembert.engine.native as native
+    import dalembert.engine.runners.native as native
 
     monkeypatch.setattr(native.NativeRun, "__init__", None)
     for mass in (2.0, 3.0):

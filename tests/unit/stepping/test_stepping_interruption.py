@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import Interruption, interruption, is_wanted
+from dalembert.engine import Interruption, is_wanted
+from dalembert.engine.runners import interruption
 from dalembert.gallery import Pendulum
 
 #: Longer than any of the runs may go on; without Ctrl-C they take minutes.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine import choice
+from dalembert.engine.runners import choice
 from dalembert.gallery import BouncingBall
 
 H = 0.05

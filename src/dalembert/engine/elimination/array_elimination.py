@@ -1,0 +1,349 @@
+"""The four passes of `elimination.py` for programs in arrays: same rules, many pivots at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse import csgraph
+
+from ..program.array_program import CONST, INPUT, WITH_UNKNOWNS, ArrayProgram
+from ..program.columns import LargestOf, distinct, reduced
+from ..values.array_values import ArrayValues, Rewriting
+from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
+from .array_substitution import substitute_linear
+from .banded import Band, band_of
+from .block_triangular import matched_rows
+from .dependence import held_behind_steps
+from .elimination import FIRST_BLOCK, Scaling, check_structure
+from .sparse_elimination import PIVOT_THRESHOLD
+
+#: more Newton blocks than this in a row are solved as one
+MOST_BLOCKS = 8
+#: Rounds of pivots for every halving of the system; more mean that its parts are not alike. A band is quicker before
+#: that: chains, trees and lattices take up to two, nets four.
+MOST_ROUNDS, FEW_ROUNDS = 6, 3
+#: a round that takes a smaller share of the rows, while more than a few are left, means the same
+SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
+#: runs of neighbouring equations among those substituted, above which loops fall to pieces
+MOST_PIECES = 200
+#: entries a row with which a part of a system is tried in loops, even if the whole was seen not to fall into them
+FEW_ENTRIES = 4
+
+
+class TooIrregular(Exception):
+    """Nothing is gained by treating this system in loops.
+
+    `fill` is how many entries a row of the matrix had where that was seen, `left` the share of all unknowns that it was
+    begun with, `traced` the residual of the step, where it was traced already.
+    """
+
+    def __init__(self, fill: float = 0.0, traced: Any = None, left: float = 1.0) -> None:
+        super().__init__()
+        self.fill, self.traced, self.left = fill, traced, left
+
+
+@dataclass
+class ArrayBlock:
+    """Unknowns that Newton finds together."""
+
+    unknowns: np.ndarray
+    update: np.ndarray  # x <- x - update; or, for a band, what it is found from: right side and entries, in its order
+    growth: np.ndarray  # multipliers of the elimination, to be watched
+    band: Band | None = None
+    linear: bool = False  # in its own unknowns
+
+
+@dataclass
+class ArrayReduced:
+    """A step after elimination: the blocks in the order in which they are solved, and everything in terms of them."""
+
+    program: ArrayProgram
+    blocks: list[ArrayBlock]
+    block_of: np.ndarray  # the block of each unknown that Newton finds
+    growth: np.ndarray  # multipliers of blocks that were solved directly
+    solutions: list[np.ndarray]  # of those blocks, in the order of their unknowns
+    statistics: dict
+    _stages: tuple[Rewriting, ...]
+
+    @property
+    def only_bands(self) -> bool:
+        """Whether Newton's iteration chooses all of its pivots anew."""
+        return all(block.band is not None for block in self.blocks)
+
+    def nodes(self) -> list[np.ndarray]:
+        """All operations that are named here."""
+        return [
+            *[nodes for block in self.blocks for nodes in (block.update, block.growth)],
+            self.growth,
+            *self.solutions,
+        ]
+
+    def renumber(self, place: np.ndarray) -> None:
+        """Operations have new numbers; nothing can be rewritten any more."""
+        for block in self.blocks:
+            block.update, block.growth = place[block.update], place[block.growth]
+        self.growth, self._stages = place[self.growth], ()
+        self.solutions[:] = [place[nodes] for nodes in self.solutions]
+
+    def rewrite(self, nodes: np.ndarray) -> np.ndarray:
+        """Operations with every eliminated unknown replaced."""
+        for stage in self._stages:
+            nodes = stage(nodes)
+        return nodes
+
+    def levels(self, nodes: np.ndarray) -> np.ndarray:
+        """When each operation can be computed, for the given ones and all they need (a column over the program)."""
+        return levels_of(self.program, nodes, self.block_of)
+
+
+def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:
+    """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
+    levels = np.array(program.when.filled, dtype=np.int32)
+    late = program.reachable(nodes, -(levels == WITH_UNKNOWNS).astype(np.int32))
+    for op, group in program.batches(late):
+        if op == "input":
+            levels[group] = FIRST_BLOCK + block_of[program.second[group]]
+        else:
+            arguments = [levels[a] for a in program.arguments(group) if a[0] >= 0]
+            levels[group] = np.maximum.reduce(arguments)
+    return levels
+
+
+def reduce_arrays(
+    program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
+    unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
+    most_cost: float = np.inf, uniform: bool = False,
+) -> ArrayReduced:  # fmt: skip
+    """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
+    What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries); or left as a
+    band, if `in_bands` and it is one, where loops are not possible or take pivots that may become small. If it must be
+    `uniform`, exceptions among what is substituted are taken for a sign that loops will fall to pieces."""
+    n, names = len(x), (unknown_names, equation_names)
+    jacobian = Matrix(n, *entries)
+    check_structure(jacobian.rows, jacobian.columns, n, names)
+    values = ArrayValues(program, samples)
+    scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
+    first = substitute_linear(program, x, residual, jacobian, values, scaling.rows, most_cost)
+    if uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
+        raise TooIrregular
+    matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
+    taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
+    for rows, columns in first.rounds:
+        matrix, _ = eliminate(program, matrix, rows, columns)
+        taken_rows[rows] = taken_columns[columns] = True
+    rows_left = np.flatnonzero(~taken_rows)
+    right = np.zeros(n, np.int64)
+    right[rows_left] = first.rewrite(residual[rows_left])
+
+    solved, blocks, growth, solutions = Rewriting(program), [], [first.growth], []
+    block_of = np.zeros(n, np.int64)
+    stepped = held_behind_steps(program, rows_left, right[rows_left])
+    columns_left = np.flatnonzero(~taken_columns)
+    for equations, unknowns, linear in _blocks(program, matrix, rows_left, columns_left, stepped, names):
+        kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
+        system = matrix.part(kept)
+        system.nodes = solved(system.nodes)
+        too_irregular = TooIrregular()
+        try:
+            if not in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
+                raise TooIrregular
+            factors = ArrayFactors(program, system, values, scaling.rows)
+        except TooIrregular as failure:
+            factors, too_irregular = None, failure
+        if in_bands and (factors is None or not (factors.safe and factors.regular)):
+            banded = _banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations])
+            if banded is not None:
+                banded.linear = linear
+                block_of[unknowns] = len(blocks)
+                blocks.append(banded)
+                continue
+        if factors is None:
+            too_irregular.left = len(unknowns) / n
+            raise too_irregular
+        right_side = right[equations]
+        if linear:
+            zeros = Rewriting(program)
+            zeros.replace(x[unknowns], np.full(len(unknowns), program.zero))
+            right_side = zeros(right_side)
+        right_now = np.zeros(n, np.int64)
+        right_now[equations] = solved(right_side)
+        update, multipliers = factors.solve(right_now), factors.multipliers
+        if linear:
+            solved.replace(x[unknowns], program.neg(update[unknowns]))
+            growth.append(multipliers)
+            solutions.append(update[np.sort(unknowns)])
+        else:
+            block_of[unknowns] = len(blocks)
+            blocks.append(ArrayBlock(unknowns, update[unknowns], multipliers))
+    newton = [len(block.unknowns) for block in blocks]
+    substituted = int(taken_rows.sum())
+    statistics = {
+        "unknowns": n,
+        "nonzeros": len(jacobian.rows),
+        "substituted": substituted,
+        "solved_directly": n - substituted - sum(newton),
+        "newton_unknowns": newton,
+    }
+    stages = (first.rewrite, solved)
+    return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
+
+
+def _changes_of_stride(rows: np.ndarray) -> int:
+    return int(np.count_nonzero(np.diff(np.diff(np.sort(rows)))))
+
+
+def _banded(
+    system: Matrix, equations: np.ndarray, unknowns: np.ndarray, right: np.ndarray, scales: np.ndarray
+) -> ArrayBlock | None:
+    """A system that is solved as a band in every iteration, if it is one."""
+    row, column = np.zeros(system.size, np.int64), np.zeros(system.size, np.int64)
+    row[equations], column[unknowns] = np.arange(len(equations)), np.arange(len(unknowns))
+    band = band_of(row[system.rows], column[system.columns], scales)
+    if band is None:
+        return None
+    needed = np.concatenate([right[band.rows], system.nodes[band.entries]])
+    return ArrayBlock(unknowns, needed, np.zeros(0, np.int64), band)
+
+
+def largest_sizes(values: np.ndarray) -> np.ndarray:
+    """The largest finite size of every row of samples; one where none is."""
+    sizes = np.abs(values)
+    infinite = ~np.isfinite(sizes)
+    if not infinite.any():
+        return sizes.max(axis=1, initial=0.0)
+    sizes[infinite] = 0.0
+    return np.where(infinite.all(axis=1), 1.0, sizes.max(axis=1, initial=0.0))
+
+
+def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, stepped, names):
+    """(equations, unknowns, linear) in the order of solution. Strong components that can be solved at the same time
+    form one block, those that are linear in their own unknowns another. Equations hold what the matrix says and, with
+    no derivative, the unknowns `stepped`, (rows, columns)."""
+    if not len(rows):
+        return
+    row_place, column_place = np.zeros(matrix.size, np.int64), np.zeros(matrix.size, np.int64)
+    row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
+    entry_rows, entry_columns = row_place[matrix.rows], column_place[matrix.columns]
+    counts = np.bincount(entry_rows, minlength=len(rows))
+    match = matched_rows(counts, entry_columns, rows.tolist(), columns.tolist(), names)
+    owner = np.empty(len(columns), np.int64)
+    owner[match] = np.arange(len(rows))
+    source = np.concatenate([entry_rows, row_place[stepped[0]]])
+    target = owner[np.concatenate([entry_columns, column_place[stepped[1]]])]
+    needs = sparse.csr_matrix((np.ones(len(source)), (source, target)), shape=(len(rows),) * 2)
+    count, label = csgraph.connected_components(needs, directed=True, connection="strong")
+    depth = _depths(label[source], label[target], count)[label]
+    depth_of_unknown = np.zeros(matrix.size, np.int64)
+    depth_of_unknown[columns[match]] = depth
+    levels = levels_of(program, matrix.nodes, depth_of_unknown)[matrix.nodes]
+    own = label[entry_rows] == label[owner[entry_columns]]
+    nonlinear = np.zeros(count, bool)
+    nonlinear[label[entry_rows[own & (levels >= FIRST_BLOCK + depth[entry_rows])]]] = True
+    behind = slice(len(entry_rows), None)
+    nonlinear[label[source[behind]][label[source[behind]] == label[target[behind]]]] = True
+    order = 2 * depth + nonlinear[label]
+    iterated = np.unique(order[order % 2 == 1])
+    if len(iterated) > MOST_BLOCKS:
+        order[(order >= iterated[0]) & (order <= iterated[-1])] = iterated[0]
+    for position in np.unique(order):
+        here = np.flatnonzero(order == position)
+        yield rows[here], columns[match[here]], position % 2 == 0
+
+
+def _depths(source: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
+    """The length of the longest chain of needs behind each component."""
+    apart = source != target
+    source, target = source[apart], target[apart]
+    depth, waiting, level = np.zeros(count, np.int64), np.ones(count, bool), 0
+    while waiting.any():
+        blocked = np.zeros(count, bool)
+        blocked[source] = True
+        ready = waiting & ~blocked
+        depth[ready] = level
+        waiting &= ~ready
+        open_ = ~ready[target]
+        source, target, level = source[open_], target[open_], level + 1
+    return depth
+
+
+class ArrayFactors:
+    """A matrix of operations, eliminated; `multipliers` are those whose size is to be watched."""
+
+    def __init__(self, program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray) -> None:
+        self._program, self._size = program, matrix.size
+        self._rounds: list[Eliminated] = []
+        self.safe = True  # whether all pivots are large on all samples
+        halvings = 1 + len(distinct(matrix.rows)).bit_length()
+        multipliers = [np.zeros(0, np.int64)]
+        while len(matrix.rows):
+            chosen, safe = _pivots(program, matrix, values, row_scale)
+            self.safe = self.safe and safe
+            left = len(distinct(matrix.rows))
+            if len(self._rounds) == MOST_ROUNDS * halvings or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
+                raise TooIrregular(fill=len(matrix.rows) / left)
+            matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
+            self._rounds.append(done)
+            multipliers.append(done.factors[program.code[done.factors] != CONST])
+        self.multipliers = np.concatenate(multipliers)
+        self.regular = len(self._rounds) <= FEW_ROUNDS * halvings
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Operations of the solution for a right side; both are columns over all rows and all unknowns."""
+        program, right, own = self._program, right.copy(), []
+        for done in self._rounds:
+            own.append(right[done.rows])
+            changes = program.mul(done.factors, right[done.rows[done.pivot]])
+            changes = reduced(program, "add", changes, done.touched, self._size, program.zero)
+            right = program.sub(right, changes)
+        solution = np.zeros(self._size, np.int64)
+        for done, own_right in zip(reversed(self._rounds), reversed(own), strict=True):
+            known = program.mul(done.beside.nodes, solution[done.beside.columns])
+            known = reduced(program, "add", known, done.beside.rows, len(done.rows), program.zero)
+            solution[done.columns] = program.mul(done.inverse, program.sub(own_right, known))
+        return solution
+
+
+def _pivots(
+    program: ArrayProgram, matrix: Matrix, values: ArrayValues, row_scale: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Pivots of little Markowitz cost, large against their columns in every sample, that do not touch each other; and
+    whether they are as large as they should be."""
+    matrix, rows_kept = matrix.packed()
+    row_scale = row_scale[rows_kept]
+    sizes = np.abs(values(matrix.nodes)) * row_scale[matrix.rows, None]
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    largest = LargestOf(matrix.columns, matrix.size)(sizes)[matrix.columns]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.where(largest > 0, sizes / largest, 1.0)
+    ratios = np.where(np.any(sizes > 0, axis=1)[:, None], ratios, 0.0)
+    likeness = Likeness(program, matrix)
+    quality = np.minimum(likeness.quartile(ratios), likeness.quartile(ratios[:, :1]))  # around the start, and at it
+    in_row = np.bincount(matrix.rows, minlength=matrix.size)
+    in_column = np.bincount(matrix.columns, minlength=matrix.size)
+    cost = (in_row[matrix.rows] - 1) * (in_column[matrix.columns] - 1)
+    candidates = _good_enough(quality, matrix)
+    if not len(candidates):  # nothing is safe on all samples: the least bad; the code watches its growth
+        return np.array([int(np.argmax(quality))]), False
+    preference = np.where(quality >= 0.5, 0, matrix.size) + np.abs(likeness.off_diagonal)
+    chosen = independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
+    return chosen, bool(np.all(quality[chosen] >= PIVOT_THRESHOLD))
+
+
+def _good_enough(quality: np.ndarray, matrix: Matrix) -> np.ndarray:
+    """Entries large against their columns. The bar is lowered where only few rows have one: a few pivots at a time
+    cost more, in fill and in rounds, than multipliers of a thousand."""
+    candidates, rows = np.zeros(0, np.int64), len(distinct(matrix.rows))
+    for bar in (PIVOT_THRESHOLD, 1e-2, 1e-3):
+        candidates = np.flatnonzero(quality >= bar)
+        if 4 * len(distinct(matrix.rows[candidates])) >= rows:
+            break
+    return candidates
+
+
+def operation_count(program: ArrayProgram, nodes: np.ndarray) -> int:
+    """How many operations (not inputs, not constants) there are among the nodes."""
+    return int(np.sum(~np.isin(program.code[nodes], (CONST, INPUT))))

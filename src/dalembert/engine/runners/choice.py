@@ -1,0 +1,127 @@
+"""Which engine runs a step: native code where everything translates, XLA otherwise; the reason is reported."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from ...errors import InputError, MethodDoesNotFit, SlowEngineWarning, UnsupportedByEngine
+from ..contract import StepFunctions, Unkeyed
+from .native import SHORT_RUN, NativeRun, TooLarge
+from .phases import PhasedRun
+from .sparse import SparseRun
+from .xla import XlaRun
+
+Runner = TypeVar("Runner", NativeRun, PhasedRun)
+
+
+def choose_engine(
+    functions: StepFunctions,
+    state: np.ndarray,
+    t0: float,
+    h: float,
+    parameters: np.ndarray,
+    *,
+    compensated: bool = True,
+    engine: str = "auto",
+    extended: bool = False,
+    sizes: bool = False,
+    fresh: bool = False,
+    steps: float = np.inf,
+) -> NativeRun | PhasedRun | SparseRun | XlaRun:
+    """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
+
+    `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
+    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit. `steps`
+    is how many the run will take, if that is known: a short one need not wait for the fastest code.
+    """
+    if engine == "cuda":
+        raise InputError(
+            'engine="cuda" is for batches with one step size: give q0 the shape (members, n), '
+            "or a parameter as an array."
+        )
+    if extended:
+        _check_extended(engine)
+    if engine == "xla":
+        return _xla(functions, compensated).begin("asked for")
+    try:
+        start, soon = Unkeyed((state, t0, h, parameters)), Unkeyed(steps < SHORT_RUN)
+        phased = bool(functions.phases or sizes) and not extended
+        make, settings = (_phased, (compensated,)) if phased else (_native, (compensated, extended))
+        runner, began = make(functions, *settings, start, soon)
+        if fresh and not _same(start.value, began):
+            runner, _ = make.__wrapped__(functions, *settings, start, soon)
+        if isinstance(runner, TooLarge):
+            if engine == "native":
+                raise InputError(
+                    f"the native engine cannot compile this system: {runner} ({functions.size} unknowns). "
+                    'Use engine="auto", which takes the sparse engine here, or engine="xla".'
+                )
+            if functions.explicit:  # the sparse engine solves, it does not eliminate
+                raise MethodDoesNotFit(
+                    f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). "
+                    'Use an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
+                )
+            return _sparse(functions, compensated, Unkeyed(runner.traced)).begin(str(runner))
+        return runner.begin()
+    except UnsupportedByEngine as reason:
+        if engine == "native" or extended:
+            cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
+            raise InputError(f"the native engine cannot run this system: {reason}. {cure}") from reason
+        warnings.warn(
+            f"the compiled engine does not translate {reason}; the run takes the XLA engine, about a thousand times "
+            'slower. Write that part of the model by other operations, or ask for engine="xla" if it has to be so.',
+            SlowEngineWarning,
+            stacklevel=2,
+        )
+        return _xla(functions, compensated).begin(str(reason))
+
+
+def _check_extended(engine: str) -> None:
+    if engine == "xla":
+        raise InputError('precision="extended" needs the native engine; use engine="auto" or engine="native".')
+    if platform.machine().lower() not in ("x86_64", "amd64") or np.finfo(np.longdouble).nmant != 63:
+        raise InputError('precision="extended" needs the 80-bit floats of an x86 processor; use precision="double".')
+
+
+def _same(start: tuple, other: tuple) -> bool:
+    """Whether two starts are the same to the last bit."""
+    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(start, other, strict=True))
+
+
+@functools.lru_cache(maxsize=128)
+def _native(
+    functions: StepFunctions, compensated: bool, extended: bool, start: Unkeyed, soon: Unkeyed
+) -> tuple[NativeRun | TooLarge, tuple]:
+    """A runner, or why there is none, which takes as long to find out; and the start at which pivots were chosen."""
+    return _made(NativeRun, functions, *start.value, compensated, extended, soon.value), start.value
+
+
+@functools.lru_cache(maxsize=64)
+def _phased(
+    functions: StepFunctions, compensated: bool, start: Unkeyed, soon: Unkeyed
+) -> tuple[PhasedRun | TooLarge, tuple]:
+    return _made(PhasedRun, functions, *start.value, compensated, soon.value), start.value
+
+
+def _made(kind: Callable[..., Runner], *arguments) -> Runner | TooLarge:
+    """A runner, or why there is none; not the exception as it was raised, which holds the whole translation."""
+    try:
+        return kind(*arguments)
+    except TooLarge as reason:
+        return TooLarge(str(reason), reason.traced)
+
+
+@functools.lru_cache(maxsize=64)
+def _sparse(functions: StepFunctions, compensated: bool, traced: Unkeyed) -> SparseRun:
+    return SparseRun(functions, compensated, traced.value)
+
+
+@functools.lru_cache(maxsize=64)
+def _xla(functions: StepFunctions, compensated: bool) -> XlaRun:
+    return XlaRun(functions, compensated)

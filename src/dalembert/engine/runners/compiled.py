@@ -1,0 +1,101 @@
+"""Machine code of a step: straight lines for small systems, loops for large ones. Both are called alike."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..code.rolled import RolledEmitter
+from ..code.straight_line import StepEmitter
+from ..elimination.array_elimination import TooIrregular
+from ..machine.arithmetic import Arithmetic
+from ..machine.compilation import lanes
+from ..machine.effort import TieredCode, arguments
+from ..scales.compiled_scaling import CompiledScaling
+from ..scales.rolled_scaling import Code, RolledScaling
+from ..step.array_step import ArrayStep
+from ..step.step_program import StepProgram
+
+#: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
+#: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
+QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
+#: Operations that belong to no loop from which on rolling a step up is not worth while.
+MOST_LONELY = 6_000
+#: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
+OPERATIONS_AT_ONCE = 4
+
+
+class Compiled:
+    """Machine code of one step program, one instruction an operation."""
+
+    kind = "straight-line"
+
+    def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
+        self.operations = step.statistics["operations_per_step"]
+        effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
+        text = StepEmitter(step, arithmetic, compensated).text()
+        self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
+        self.scaling = CompiledScaling(step)
+
+    def improve(self) -> None:
+        """Begin to make the code as fast as it gets."""
+        self.code.improve()
+        self.scaling.code.improve()
+
+    def function(self, *arguments) -> None:
+        """Take steps."""
+        self.code.function(*arguments)
+
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[list[int]]:
+        """Pointers that the code takes after those of every step: none."""
+        yield []
+
+
+class CompiledLoops:
+    """Machine code of the step of a large system, rolled into loops; owns the memory it works in."""
+
+    kind = "rolled"
+
+    def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
+        emitter = RolledEmitter(step, arithmetic, compensated, lanes())
+        if emitter.lonely > MOST_LONELY:
+            raise TooIrregular
+        self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
+        self.code = TieredCode(emitter.text(), "loops", arguments(15), 2, soon)
+        self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
+        self._spare = [self._first]
+        self._places = emitter.places()
+        places = emitter.x_place, emitter.update_place, emitter.finish_place
+        look = Code(lambda *given: self.code.function(*given), self._memory, *places)
+        self.scaling = RolledScaling(step, look, np.longdouble if arithmetic.extended else np.float64)
+
+    def improve(self) -> None:
+        """Begin to make the code as fast as it gets."""
+        self.code.improve()
+
+    def function(self, *arguments) -> None:
+        """The arguments of straight-line code; the memory is added."""
+        *pointers, steps, every = arguments
+        with self.memory() as memory:
+            self.code.function(*pointers, *memory, steps, every)
+
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[list[int]]:
+        """Pointers that the code takes after those of every step."""
+        with self._memory() as arrays:
+            yield [array.ctypes.data for array in arrays]
+
+    @contextlib.contextmanager
+    def _memory(self) -> Iterator[list[np.ndarray]]:
+        """Its work space and its tables. Runs side by side, in threads, have work spaces of their own."""
+        try:
+            work = self._spare.pop()
+        except IndexError:
+            work = self._first.copy()  # of which only the constants matter, and they stay as they are
+        try:
+            yield [work, self._places]
+        finally:
+            self._spare.append(work)

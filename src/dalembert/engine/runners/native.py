@@ -1,0 +1,375 @@
+"""The native engine: a step program compiled by LLVM, run in chunks, watched and mended.
+
+A step that fails is tried again from the method's own guess, with pivots chosen anew at the current state, and last by
+continuation from small steps with partial pivoting (`rescue.py`); `report()` counts what happened. Where Newton
+stood still at the roundoff of unknowns that have become small (velocities of a motion that comes to rest), that is
+measured, and unknowns are asked for no more than that from there on. What cures may cost is bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+
+import numpy as np
+
+from ..code.loop import POINTERS
+from ..code.step_memory import pointer_to, room_for
+from ..contract import (
+    FIRST_CONTRACTION,
+    HISTORY,
+    NOT_CONVERGED,
+    OK,
+    RESCUED_TOO_OFTEN,
+    SINGULAR,
+    Carry,
+    Chunk,
+    StepFunctions,
+    extrapolation_weights,
+)
+from ..elimination.array_elimination import TooIrregular
+from ..elimination.sparse_elimination import TooManyOperations
+from ..functions.function import TracedInArrays
+from ..machine.arithmetic import Arithmetic
+from ..scales.compiled_scaling import CompiledScaling
+from ..step.array_step import ArrayStep, build_array_step
+from ..step.step_program import StepProgram, build_step_program
+from .compiled import Compiled, CompiledLoops
+from .interruption import is_wanted, unless_abandoned
+from .rescue import ROUNDOFF, Rescue
+
+#: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
+CHUNK_OPERATIONS = 200_000_000
+#: The first run with some code, if it takes fewer steps, gets code that is there soon (`tiers.py`).
+SHORT_RUN = 50_000
+#: Unknowns of the method from which on the step is rolled into loops.
+ROLLED_FROM = 300
+#: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
+#: the processor, they take two to three times as long as a band.
+BANDS_FROM, MOST_OPERATIONS = 100, 32_000
+
+
+#: places of arguments that grow with the run
+_SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "iterations", "worst"))
+#: where t, h and all else lie from which scales are computed, and where these go
+_TIME, _WEIGHTS = (POINTERS.index(name) for name in ("time", "weights"))
+#: what belongs to one choice of pivots
+_OF_A_BUILD = ("step", "_compiled", "_scaling", "_room", "pivots")
+#: what is tried after a failed step, in this order, by the name under which it is reported
+_CURES: tuple[str, ...] = ("guess_restarts", "roundoff_measured", "pivot_changes", "rescued_steps")
+
+
+#: Translations with pivots chosen anew that are kept.
+BUILDS_KEPT = 8
+#: Newton whose last update was no larger was at an end.
+AT_AN_END = 1e-12
+#: Steps rescued after which pivots are chosen anew.
+RESCUES_A_CHANGE = 50
+#: Pivots that a run may choose anew (each takes as long as the first translation), and steps of it that may be rescued
+#: (each takes as long as thousands of others), at first and for every step taken.
+MOST_PIVOT_CHANGES, MOST_RESCUES, RESCUES_A_STEP = 20, 1000, 0.02
+
+
+class TooLarge(Exception):
+    """Compiling the step would take minutes; `traced` holds its residual, where that was traced already, by the
+    functions that it belongs to: it may be one phase of the step."""
+
+    def __init__(self, reason: str, traced: dict[StepFunctions, TracedInArrays] | None = None) -> None:
+        super().__init__(reason)
+        self.traced = traced or {}
+
+
+class NativeRun:
+    """Runs a step program; the same code serves every start, step size and parameter value."""
+
+    name = "native"
+
+    def __init__(
+        self, functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray,
+        compensated: bool, extended: bool = False, soon: bool = False,
+    ) -> None:  # fmt: skip
+        self.functions = functions
+        self._compensated, self._soon, self._used = compensated, soon, False
+        self._arithmetic = Arithmetic(extended=extended)
+        self._dtype = np.longdouble if extended else np.float64
+        self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
+        self._rescue = Rescue(functions)
+        self._least_scale: np.ndarray | None = None  # of every unknown of the method, where its roundoff was measured
+        self._builds: dict[tuple, dict] = {}  # shared by all runs
+        self.table = extrapolation_weights().astype(self._dtype)
+        self._table_pointer = pointer_to(self.table)
+        self._build(state, t0, h, parameters)
+
+    def begin(self) -> NativeRun:
+        """A runner with the same code for one run, beside others if need be: what it counts, and pivots that it has to
+        choose anew, are its own. So a run does not depend on what happened in others."""
+        if self._used:  # a second run: there may be more
+            self._soon = False
+            self._compiled.improve()
+        self._used = True
+        run = copy.copy(self)
+        run._counts, run._least_scale = dict.fromkeys(_CURES, 0), None
+        return run
+
+    def _build(self, state, t, h, parameters, seed: int = 0) -> None:
+        """Translate with pivots that suit a state; those chosen anew are kept for a while, for the same run again."""
+        state, parameters = np.asarray(state, dtype=np.float64), np.asarray(parameters)
+        key = (state.tobytes(), float(t), float(h), parameters.tobytes(), seed)
+        kept = self._builds.get(key)
+        if kept is not None:
+            vars(self).update(kept)
+            self._compiled.improve()
+            return
+        self._translate(state, t, h, parameters, seed)
+        if seed:
+            for oldest in list(self._builds)[: max(0, len(self._builds) + 1 - BUILDS_KEPT)]:  # other threads do so too
+                self._builds.pop(oldest, None)
+            self._builds[key] = {name: vars(self)[name] for name in _OF_A_BUILD}
+
+    def _translate(self, state: np.ndarray, t, h, parameters: np.ndarray, seed: int) -> None:
+        self.step: StepProgram | ArrayStep
+        self._compiled: Compiled | CompiledLoops
+        where = (self.functions, state, float(t), h, parameters, seed)
+        self.pivots = {"state": state, "t": float(t), "h": float(h), "seed": seed} if seed else None
+        how = self._arithmetic, self._compensated, self._soon
+        size = self.functions.size
+        try:
+            if size < ROLLED_FROM:
+                # explicit steps have nothing that a band could do better; contacts were quicker in straight lines
+                banded = size >= BANDS_FROM and self.functions.smooth and not self.functions.explicit
+                most = MOST_OPERATIONS if banded else np.inf
+                self.step = build_step_program(*where, most=most)
+                self._compiled = Compiled(self.step, *how)
+            else:
+                self.step = build_array_step(*where)
+                self._compiled = CompiledLoops(self.step, *how)
+        except TooManyOperations:
+            try:
+                self.step = build_array_step(*where)
+                self._compiled = CompiledLoops(self.step, *how)
+            except TooIrregular:
+                self.step = build_step_program(*where)
+                self._compiled = Compiled(self.step, *how)
+        except TooIrregular as failure:
+            if not self._arithmetic.extended:
+                traced = {} if failure.traced is None else {self.functions: failure.traced}
+                raise TooLarge("its equations are many and do not fall into loops", traced) from None
+            self.step = build_step_program(*where)
+            self._compiled = Compiled(self.step, *how)
+        self._scaling = self._compiled.scaling
+        functions, item = self.functions, np.dtype(self._dtype).itemsize
+        self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
+
+    @property
+    def mended(self) -> dict[str, int]:
+        """How often each cure was tried."""
+        return self._counts
+
+    @property
+    def least_scale(self) -> list[float] | None:
+        """The least scale of every unknown of the method, where its roundoff was measured."""
+        return None if self._least_scale is None else self._least_scale.tolist()
+
+    def restore(self, pivots: dict | None, mended: dict[str, int], parameters: np.ndarray, least_scale=None) -> None:
+        """Choose the pivots where another runner of the same steps chose them last, count on from its counts, and use
+        its scales."""
+        if pivots is not None:
+            self._build(pivots["state"], pivots["t"], pivots["h"], parameters, seed=pivots["seed"])
+        self._counts = {name: int(mended.get(name, 0)) for name in _CURES}
+        self._least_scale = None if least_scale is None else np.array(least_scale)
+
+    @property
+    def chunk_steps(self) -> int:
+        """Steps a chunk takes before it returns to Python."""
+        return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+
+    def report(self) -> dict:
+        """Sizes before and after elimination, and what had to be mended."""
+        counted = {name: count for name, count in self._counts.items() if count}
+        return {
+            **self.step.statistics,
+            "code": self._compiled.kind,
+            "from_cache": self._compiled.code.from_cache,
+            **counted,
+        }
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The unknowns that Newton finds, those that are remembered, and the blocks."""
+        return len(self.step.unknowns), len(self.step.remembered), len(self.step.reduced.blocks)
+
+    def first_carry(self, state: np.ndarray) -> Carry:
+        """The carry before the first step; its history holds only what the next steps begin from."""
+        return Carry(
+            state=np.array(state, dtype=self._dtype),
+            compensation=np.zeros(self.functions.n_summed, dtype=self._dtype),
+            history=np.zeros((HISTORY, len(self.step.remembered)), dtype=self._dtype),
+            known=np.array(0, dtype=np.int64),
+            contraction=np.full(len(self.step.reduced.blocks), FIRST_CONTRACTION, dtype=self._dtype),
+            step=np.array(0, dtype=np.int64),
+        )
+
+    def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
+        """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+        target = int(carry.step) + steps
+        pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
+        if pieces[0].status == OK:
+            carry, saved, iterations, worst, status, residual = pieces[0]
+            return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
+        cures = list(_CURES)
+        while pieces[-1].status != OK and cures and not is_wanted():
+            stuck = pieces[-1].carry
+            cure = cures.pop(0)
+            if cure == "rescued_steps" and self._rescues_are_a_habit(int(stuck.step)):
+                pieces[-1] = pieces[-1]._replace(status=RESCUED_TOO_OFTEN)
+                break
+            if not self._may_help(cure, pieces[-1]):
+                continue
+            cured = unless_abandoned(self._cured, cure, stuck, t0 + float(stuck.step) * h, h, parameters)
+            if cured is None:
+                continue
+            carry = cured
+            if cure == "rescued_steps":
+                pieces.append(_one_step_chunk(carry, save_every))
+            self._counts[cure] += 1
+            pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
+            if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
+                cures = list(_CURES)
+            elif cure == "rescued_steps":
+                cures = ["rescued_steps"]
+        return _joined(pieces)
+
+    def _cured(self, cure: str, stuck: Carry, t: float, h: float, parameters) -> Carry | None:
+        """Where the run goes on after a failed step, or None."""
+        if cure == "roundoff_measured" and not self._measure_roundoff(stuck, t, h, parameters):
+            return None
+        if cure == "pivot_changes":
+            try:
+                self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
+            except TooLarge:  # at a state gone wild nothing may be alike any more
+                return None
+        if cure != "rescued_steps":
+            return self._restarted(stuck)
+        rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
+        if rescued is None:
+            return None
+        state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
+        return self._restarted(stuck._replace(state=state, compensation=compensation, step=stuck.step + 1))
+
+    def _may_help(self, cure: str, failed: Chunk) -> bool:
+        """New pivots cost a translation: they are chosen where the elimination met a singular matrix, else only after
+        many steps that were rescued. Where Newton came to an end, but at a solution that is not the one meant, neither
+        they nor other scales lead it elsewhere."""
+        functions, counts, ended = self.functions, self._counts, failed.residual <= AT_AN_END
+        if cure == "pivot_changes":
+            many = counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts[cure])
+            wanted = failed.status == SINGULAR or (many and not self._pivots_are_good)
+            return wanted and counts[cure] < MOST_PIVOT_CHANGES
+        if cure == "roundoff_measured":
+            standing = failed.status == NOT_CONVERGED and not ended
+            return standing and functions.smooth and not functions.explicit and functions.rescue is None
+        return True
+
+    def _rescues_are_a_habit(self, step: int) -> bool:
+        """Whether so many steps were rescued that h does not suit the motion."""
+        allowed = MOST_RESCUES + RESCUES_A_STEP * step
+        return self.functions.rescue is None and self._counts["rescued_steps"] >= allowed
+
+    def _measure_roundoff(self, stuck: Carry, t: float, h: float, parameters) -> bool:
+        """Scales from which on a change of unknowns is their roundoff; whether they say more than was known."""
+        x = self._rescue.solution(stuck.state, t, h, parameters)
+        if x is None:
+            return False
+        found = self._rescue.roundoff(x, t, h, stuck.state, parameters) / ROUNDOFF
+        before = np.zeros(len(found)) if self._least_scale is None else self._least_scale
+        used = 1.0 / self.scales(stuck, t - float(stuck.step) * h, h, parameters)[:-1]
+        self._least_scale = np.maximum(before, found)
+        return bool(np.any(self._least_scale[self.step.unknowns] > 1.01 * used))
+
+    @property
+    def _pivots_are_good(self) -> bool:
+        """Where only a projection is iterated for, it began as near as it can; bands choose pivots themselves."""
+        in_bands = isinstance(self.step, ArrayStep) and self.step.reduced.only_bands
+        return self.functions.explicit or in_bands
+
+    def _restarted(self, carry: Carry) -> Carry:
+        """No history: the next step starts from the method's own guess."""
+        return self.first_carry(carry.state)._replace(compensation=carry.compensation, step=carry.step)
+
+    def address(self) -> int:
+        """Where the code of the step lies."""
+        return self._compiled.code.address()
+
+    def memory(self) -> contextlib.AbstractContextManager[list[int]]:
+        """Pointers that the code takes after those of every step, while they are its own."""
+        return self._compiled.memory()
+
+    def scales(self, carry: Carry, t0: float, h: float, parameters) -> np.ndarray:
+        """The scales of Newton's unknowns at the carry."""
+        last_solution = carry.history[0][: len(self.step.unknowns)] if int(carry.known) else None
+        t = t0 + float(carry.step) * h
+        weights = self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
+        return self._above_roundoff(weights)
+
+    def _above_roundoff(self, weights: np.ndarray) -> np.ndarray:
+        """1 / scales, in place, where scales are at least those that were found by measuring roundoff."""
+        if self._least_scale is not None:
+            with np.errstate(divide="ignore"):
+                weights[:-1] = np.minimum(weights[:-1], 1.0 / self._least_scale[self.step.unknowns])
+        return weights
+
+    def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+        dtype, room, n_state = self._dtype, self._room, self.functions.n_state
+        known, step = int(carry.known), int(carry.step)
+        saves = steps // save_every + 2
+        numbers, integers, saved = room.block_of_one(saves, n_state, dtype)  # integers: counters, iterations, worst
+        held = room.sections
+        numbers[0], numbers[1] = t0 + step * h, h
+        numbers[held["state"]] = carry.state
+        numbers[held["parameters"]] = parameters
+        if known:
+            numbers[held["history"]] = np.ravel(carry.history)
+        numbers[held["compensation"]] = carry.compensation
+        numbers[held["contraction"]] = carry.contraction
+        integers[0], integers[1], integers[3] = known, step, OK
+        pointers = room.pointers_into(numbers, self._table_pointer)
+        pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
+        pointers[_SAVED] = pointers[_ITERATIONS] + 8 * (len(integers) - 4)
+        if isinstance(self._scaling, CompiledScaling) and dtype is np.float64:
+            self._scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
+            self._above_roundoff(numbers[held["weights"]])
+            if not known:
+                numbers[held["history"]] = 0.0  # a guess was put there
+        else:
+            numbers[held["weights"]] = self.scales(carry, t0, h, parameters)
+        numbers[0] = t0
+        self._compiled.function(*pointers, steps, save_every)
+        known, step, count, status = integers[:4].tolist()
+        new = Carry(
+            numbers[held["state"]], numbers[held["compensation"]],
+            numbers[held["history"]].reshape(HISTORY, -1), np.array(known), numbers[held["contraction"]],
+            np.array(step),
+        )  # fmt: skip
+        iterations, worst = integers[4 : 5 + count], integers[4 + saves : 5 + saves + count]
+        return Chunk(new, saved[:count], iterations, worst, status, float(numbers[held["last"]][0]))
+
+
+def _one_step_chunk(carry: Carry, save_every: int) -> Chunk:
+    """A chunk of the one step that was rescued; its iterations are not counted."""
+    saved = carry.state[None] if int(carry.step) % save_every == 0 else carry.state[None][:0]
+    zeros = np.zeros(len(saved) + 1, np.int64)
+    return Chunk(carry, saved, zeros, zeros, OK, 0.0)
+
+
+def _joined(pieces: list[Chunk]) -> Chunk:
+    """Pieces in a row as one chunk; the last entry of each `iterations` belongs to the first of the next."""
+    saved = np.concatenate([p.saved for p in pieces])
+    iterations, worst = np.zeros(len(saved) + 1, np.int64), np.zeros(len(saved) + 1, np.int64)
+    first = 0
+    for piece in pieces:
+        rows = slice(first, first + len(piece.saved) + 1)
+        iterations[rows] += piece.iterations
+        worst[rows] = np.maximum(worst[rows], piece.worst)
+        first += len(piece.saved)
+    last = pieces[-1]
+    return Chunk(last.carry, saved, iterations[:-1], worst[:-1], last.status, last.residual)

@@ -1,0 +1,191 @@
+"""One step as a scalar program after elimination: what every native backend reads."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contract import StepFunctions
+from ..elimination.affine_forms import shorten_loops
+from ..elimination.elimination import Levels, Reduced, reduce_step
+from ..elimination.linear_systems import LinearSystems
+from ..program.program import CONST, INPUT, Program, Values, by_name
+from ..trace.interpreter import trace, trace_with_jacobian
+from ..values.scalar_values import Evaluator
+
+#: the start, two states near it, and states far from it
+SAMPLES = 12
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The operations of the inputs, by what they are."""
+
+    x: np.ndarray
+    t: np.ndarray
+    h: np.ndarray
+    state: np.ndarray
+    parameters: np.ndarray
+
+
+@dataclass
+class StepProgram:
+    """The reduced step: guess, Newton blocks, finish."""
+
+    functions: StepFunctions
+    program: Program
+    inputs: Inputs
+    reduced: Reduced
+    unknowns: list[int]  # those that Newton finds, block after block
+    guess: np.ndarray  # their starting values, operations of the state
+    finish: np.ndarray  # increments and new values of the state
+    values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
+    misled: int | None  # whether Newton found a solution that is not the one meant, as far as one can tell
+    continued: np.ndarray  # what those of the next step will be about, by all unknowns of this one; or nothing
+
+    @functools.cached_property
+    def remembered(self) -> list[int]:
+        """The unknowns that are kept for the next step: those that Newton finds, and what `continued` needs beside."""
+        of_node = {int(node): j for j, node in enumerate(self.inputs.x.tolist())}
+        needed = [of_node[k] for k in self.program.needed(self.continued.tolist()) if k in of_node]
+        return self.unknowns + sorted(set(needed) - set(self.unknowns))
+
+    @functools.cached_property
+    def levels(self) -> Levels:
+        """When each operation can be computed; the program does not grow any more."""
+        return self.reduced.levels()
+
+    @property
+    def growth(self) -> list[int]:
+        """All multipliers that are watched."""
+        return [node for block in self.reduced.blocks for node in block.growth] + self.reduced.growth
+
+    def operations(self, nodes) -> int:
+        """How many operations (not inputs, not constants) the nodes need."""
+        return sum(self.program.op[k] not in (CONST, INPUT) for k in self.program.needed(nodes))
+
+    def evaluator(self, nodes: np.ndarray, arrays=np) -> Callable:
+        """Numbers for some operations, from {kind: values}; `arrays` is numpy or what stands in for it on a GPU."""
+        evaluate = Evaluator(self.program, np.asarray(nodes, dtype=np.int64), arrays)
+        return lambda inputs: evaluate(by_name(inputs))
+
+    @functools.cached_property
+    def statistics(self) -> dict:
+        """Sizes before and after elimination."""
+        updates = [node for block in self.reduced.blocks for node in block.update]
+        levels = self.levels
+        in_loop = [
+            k for k in self.program.needed(updates) if levels[k] >= 3 and self.program.op[k] not in (CONST, INPUT)
+        ]
+        return {
+            **self.reduced.statistics,
+            "operations_per_iteration": len(in_loop),
+            "operations_per_step": self.operations([*updates, *self.finish.tolist(), *self.guess.tolist()]),
+        }
+
+
+def build_step_program(
+    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
+    most: float = math.inf,
+) -> StepProgram:  # fmt: skip
+    """Trace, differentiate, eliminate (until there are `most` operations). The pivots suit the given state and states
+    around it."""
+    program = Program()
+    inputs = Inputs(
+        x=program.inputs("x", functions.size),
+        t=np.array(program.input(("t", 0))),
+        h=np.array(program.input(("h", 0))),
+        state=program.inputs("state", functions.n_state),
+        parameters=program.inputs("parameter", functions.n_parameters),
+    )
+    rest = (inputs.t, inputs.h, inputs.state, inputs.parameters)
+    guess = trace(program, functions.guess, *rest)
+    plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
+    start = Values(program, by_name(plain)).array(guess)
+    samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
+    program.linear_systems = inside = LinearSystems(program, samples)
+    residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
+    finish = trace(program, functions.finish, inputs.x, *rest)
+    misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
+    continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
+    program.most = most
+    reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
+    reduced.growth += inside.growth
+    doubts = [] if misled is None else reduced.rewrite(misled[None]).tolist()
+    if functions.smooth and not functions.explicit and reduced.blocks:
+        doubts += _turned(reduced, inputs, guess, plain)
+    shorten_loops(reduced)
+    unknowns = [j for block in reduced.blocks for j in block.unknowns]
+    return StepProgram(
+        functions=functions,
+        program=program,
+        inputs=inputs,
+        reduced=reduced,
+        unknowns=unknowns,
+        guess=guess[unknowns] if unknowns else np.zeros(0, np.int64),
+        finish=reduced.rewrite(finish),
+        values=reduced.rewrite(inputs.x),
+        misled=functools.reduce(functools.partial(program.apply, "or"), doubts) if doubts and unknowns else None,
+        continued=continued[unknowns] if functions.continued else np.zeros(0, np.int64),
+    )
+
+
+#: A step so much smaller is one whose solution the method guesses well.
+SMALL_STEP = 1 / 128
+
+
+def _turned(reduced: Reduced, inputs: Inputs, guess: np.ndarray, plain: dict) -> list[int]:
+    """Whether the determinant of the equations has another sign at the solution than in a small step; or nothing, where
+    that cannot be told.
+
+    The solution that is meant is the one that begins at the guess for h = 0 and moves on as h grows. On its way the
+    Jacobian stays regular, so that its determinant keeps its sign, over all states, since these hang together. Two
+    solutions that meet and vanish as h grows on (the two points in which a line meets a circle) differ in that sign.
+    """
+    program, sign = reduced.program, reduced.determinant_sign()
+    at_small = []
+    for h in (SMALL_STEP, -SMALL_STEP):
+        small = plain | {"h": [h * abs(plain["h"][0])]}
+        x = Values(program, by_name(small)).array(guess)
+        with np.errstate(all="ignore"):
+            at_small.append(float(Values(program, by_name(small | {"x": x}))[sign]))
+    forwards, backwards = at_small
+    if abs(forwards) != 1.0 or abs(backwards) != 1.0:
+        return []
+    expected = program.const(forwards)
+    if forwards != backwards:
+        expected = program.mul(expected, program.apply("sign", int(inputs.h)))
+    return [program.apply("lt", program.mul(expected, sign), program.zero)]
+
+
+def sampled_inputs(
+    functions: StepFunctions, x: np.ndarray, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int,
+    count: int,
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Inputs at the actual start, at states near it, and at states that only share its magnitudes.
+
+    Pivots must be large on all of them: an entry that vanishes at the start by symmetry (a chain along an axis) or
+    only somewhere else is never divided by.
+    """
+    random = np.random.default_rng(seed)
+    samples = {"t": np.full((1, count), t), "h": np.array([h]), "parameter": np.asarray(parameters, dtype=np.float64)}
+    for kind, vector, lengths in (
+        ("state", np.asarray(state, dtype=np.float64), [functions.n_state]),
+        ("x", x, functions.blocks),
+    ):
+        tables, first = [np.zeros((0, count))], 0
+        for length in lengths:
+            part = vector[first : first + length]
+            scale = np.max(np.abs(part), initial=0.0) or 1.0
+            near = part[:, None] + 0.1 * scale * random.standard_normal((length, 2))
+            far = scale * random.standard_normal((length, count - 3))
+            far[::2, 0] = 0.0  # every component vanishes in one of these two: a pivot must not be a single one
+            far[1::2, 1] = 0.0
+            tables.append(np.concatenate([part[:, None], near, far], axis=1))
+            first += length
+        samples[kind] = np.concatenate(tables)
+    return samples

@@ -1,0 +1,371 @@
+"""From a JAX function to a scalar program: trace to a jaxpr, interpret it on arrays of operation numbers.
+
+Arrays in flight are either ordinary numpy arrays (known numbers) or `Nodes` (numbers of operations). Structural
+primitives move numbers around; arithmetic ones build operations. What has no translation raises
+`UnsupportedByEngine`, and the caller takes the XLA engine instead.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex
+
+from ...errors import UnsupportedByEngine
+from ..program.array_program import ArrayProgram
+from ..program.program import Program
+from . import integers, lookup
+from .gather import gather, missing_entry
+from .known_numbers import QUICK, as_known, evaluate_known
+from .parameters import Parameters
+from .primitives import ELEMENTWISE, SPECIAL, AnyProgram, Nodes, Value, ids_of
+from .structure import MOVES, STRUCTURAL
+
+UNROLL_LIMIT = 20_000
+
+
+def trace(program: AnyProgram, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
+    """Operations of `function(*inputs)`, a flat array; inputs are operation numbers, one array an argument."""
+    structs = [jax.ShapeDtypeStruct(np.shape(getattr(x, "ids", x)), jnp.float64) for x in inputs]
+    closed = jax.make_jaxpr(function)(*structs)
+    values = [x if isinstance(x, Nodes) else Nodes(np.asarray(x, dtype=np.int64)) for x in inputs]
+    outputs = Interpreter(program).run(closed.jaxpr, closed.consts, values)
+    return np.concatenate([ids_of(program, out).ravel() for out in outputs] or [np.zeros(0, np.int64)])
+
+
+def trace_with_jacobian(
+    program: Program, function: Callable, x: np.ndarray, *inputs: np.ndarray
+) -> tuple[np.ndarray, list[dict[int, int]]]:
+    """Operations of `function(x, *inputs)` and, for each output, the non-zero derivatives {j: operation} by x_j."""
+    values, forms = _pushed_forward(program, function, x, *inputs)
+    return values, [program.form(node) for node in forms.tolist()]
+
+
+def trace_with_entries(
+    program: ArrayProgram, function: Callable, x: np.ndarray, *inputs: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The same for a program in arrays; the derivatives as (output, j, operation), sorted by output."""
+    values, forms = _pushed_forward(program, function, x, *inputs)
+    return values, program.entries(forms)
+
+
+def _pushed_forward(program: AnyProgram, function: Callable, x, *inputs) -> tuple[np.ndarray, np.ndarray]:
+    """Values and their linear forms: one forward-mode trace with a symbolic tangent. Its output is linear in dx, and
+    its coefficients are the Jacobian."""
+
+    def pushed(x, dx, *rest):
+        return jax.jvp(lambda x: function(x, *rest), (x,), (dx,))
+
+    nodes = trace(program, pushed, x, Nodes(program.differentials(len(x))), *inputs)
+    half = len(nodes) // 2
+    return nodes[:half], nodes[half:]
+
+
+def _live(jaxpr) -> list:
+    """The equations whose results are used; a gradient computes its function too and drops it."""
+    used = {atom for atom in jaxpr.outvars if not isinstance(atom, jex.Literal)}
+    live = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not used.isdisjoint(equation.outvars):
+            live.append(equation)
+            used.update(atom for atom in equation.invars if not isinstance(atom, jex.Literal))
+    return live[::-1]
+
+
+class Interpreter:
+    def __init__(self, program: AnyProgram) -> None:
+        self.program: Any = program  # both kinds have the same methods, of numbers or of arrays of numbers
+
+    def run(self, jaxpr, consts: Sequence, inputs: Sequence[Value]) -> list[Value]:
+        environment: dict = {}
+
+        def read(atom) -> Value:
+            return as_known(atom.val) if isinstance(atom, jex.Literal) else environment[atom]
+
+        environment.update(zip(jaxpr.constvars, [_known(c) for c in consts], strict=True))
+        environment.update(zip(jaxpr.invars, inputs, strict=True))
+        for equation in _live(jaxpr):
+            arguments = [read(atom) for atom in equation.invars]
+            results = self.evaluate(equation, arguments)
+            environment.update(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def call(self, jaxpr, consts: Sequence, arguments: Sequence[Value]) -> list[Value]:
+        """As `run`; but a function that is called again with the same arguments, as by residual and end of a step, or a
+        matrix for the next right side, is not run again."""
+        given = [_known(value) for value in (*consts, *arguments)]
+        key = (id(jaxpr), *map(_identity, given))
+        calls = self.program.calls
+        if key not in calls:
+            calls[key] = jaxpr, self.run(jaxpr, consts, arguments)  # while it is kept, its id is its own
+        return calls[key][1]
+
+    def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
+        name, parameters = equation.primitive.name, Parameters(equation.params)
+        results: list[Value]
+        if name in CALLS:
+            results = CALLS[name](self, parameters, arguments)
+        elif not any(isinstance(a, Nodes) for a in arguments):
+            return evaluate_known(equation, arguments)
+        else:
+            results = [self._translated(name, equation, parameters, arguments)]
+        if any(out.aval.size for out in equation.outvars):  # what has no entries says nothing, whatever its parameters
+            parameters.refuse_unread(name)
+        return results
+
+    def _translated(self, name: str, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
+        kind = equation.outvars[0].aval.dtype
+        if np.issubdtype(kind, np.inexact) and kind != np.float64:
+            raise UnsupportedByEngine(f"the operation {name!r} with a result of type {kind}")
+        if name in STRUCTURAL:
+            return self.structural(STRUCTURAL[name], parameters, arguments)
+        if name in MOVES:
+            return self.moved_by_jax(equation, parameters, arguments)
+        if name not in ELEMENTWISE and name not in SPECIAL:
+            raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
+        otherwise = integers.translation(name, [atom.aval.dtype for atom in equation.invars])
+        if otherwise is not None or name in ELEMENTWISE:
+            found = self.elementwise(otherwise or ELEMENTWISE[name], arguments)
+        else:
+            found = SPECIAL[name](self, parameters, arguments, equation)
+        if integers.wraps(name, kind):
+            return self.elementwise(functools.partial(integers.wrapped, kind=kind), [found])
+        return found
+
+    def elementwise(self, op: str | Callable, arguments: list[Value]) -> Nodes:
+        arrays = np.broadcast_arrays(*[ids_of(self.program, a) for a in arguments])
+        build = (
+            functools.partial(self.program.apply, op) if isinstance(op, str) else functools.partial(op, self.program)
+        )
+        return self.collect(build, arrays)
+
+    def collect(self, build: Callable, arrays: Sequence[np.ndarray]) -> Nodes:
+        if self.program.in_arrays:
+            return Nodes(np.asarray(build(*arrays), dtype=np.int64))
+        flat = [build(*scalars) for scalars in zip(*[a.ravel().tolist() for a in arrays], strict=True)]
+        return Nodes(np.array(flat, dtype=np.int64).reshape(arrays[0].shape))
+
+    def structural(self, move: Callable, parameters: dict, arguments: list[Value]) -> Nodes:
+        return Nodes(np.asarray(move(parameters, *[ids_of(self.program, a) for a in arguments])))
+
+    def moved_by_jax(self, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
+        """Indexing primitives: JAX itself moves the operation numbers where the indices are known numbers."""
+        name = equation.primitive.name
+        operands = MOVES[name]
+        moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
+        by_state = any(isinstance(a, Nodes) for k, a in enumerate(arguments) if k not in operands)
+        if by_state and name == "dynamic_slice":
+            return lookup.sliced(self, np.asarray(moved[0]), arguments[1:], parameters)
+        if by_state and name == "dynamic_update_slice":
+            return lookup.updated(self, np.asarray(moved[0]), np.asarray(moved[1]), arguments[2:])
+        if by_state and name != "gather":
+            raise UnsupportedByEngine(f"{name} with an index that depends on the state")
+        if name == "gather":
+            fill = missing_entry(parameters["fill_value"], equation.invars[0].aval.dtype)
+            missing = int(self.program.constants(np.array(fill)))
+            if isinstance(moved[1], Nodes):
+                return lookup.looked_up(self, np.asarray(moved[0]), moved[1], parameters, missing)
+            return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, missing).astype(np.int64))
+        given = {key: parameters[key] for key in parameters}
+        return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
+
+    def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Nodes:
+        """x with matrix(*known, x) = right, eliminated on operations; the function of that jaxpr is linear in x."""
+        program = self.program
+        if program.linear_systems is None:
+            raise UnsupportedByEngine("a linear system outside of the equations of a step")
+        size = int(np.prod(np.shape(getattr(right, "ids", right))))
+        if size not in program.calls:  # the same forms for all right sides
+            program.calls[size] = Nodes(program.differentials(size))
+        (product,) = self.call(matrix, consts, [*known, program.calls[size]])
+        return Nodes(program.linear_systems.solution(ids_of(program, product), ids_of(program, right)))
+
+
+def _known(value) -> Value:
+    return value if isinstance(value, Nodes) else as_known(value)
+
+
+def _identity(value: Value) -> tuple:
+    numbers = value.ids if isinstance(value, Nodes) else value
+    if not isinstance(numbers, np.ndarray):
+        numbers = np.asarray(jax.random.key_data(numbers))
+    return isinstance(value, Nodes), numbers.dtype.char, numbers.shape, numbers.tobytes()
+
+
+# -- calls and control flow -----------------------------------------------------------------------------------
+
+
+def _closed_call(interpreter: Interpreter, parameters, arguments) -> list:
+    closed = parameters.get("jaxpr") or parameters.get("call_jaxpr") or parameters.get("fun_jaxpr")
+    jaxpr, consts = (closed.jaxpr, closed.consts) if hasattr(closed, "consts") else (closed, ())
+    return interpreter.call(jaxpr, consts, arguments)
+
+
+def _split(interpreter: Interpreter, parameters, arguments) -> list:
+    (x,) = arguments
+    ids = x.ids if isinstance(x, Nodes) else x
+    pieces = np.split(ids, np.cumsum(parameters["sizes"])[:-1], axis=parameters["axis"])
+    return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
+
+
+def _unstack(interpreter: Interpreter, parameters, arguments) -> list:
+    (x,) = arguments
+    pieces = np.moveaxis(x.ids if isinstance(x, Nodes) else x, parameters["axis"], 0)
+    return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
+
+
+def _sort(interpreter: Interpreter, parameters, arguments) -> list:
+    if any(isinstance(a, Nodes) for a in arguments):
+        return lookup.sort(interpreter, parameters, arguments)
+    axis, keys = parameters["dimension"], parameters["num_keys"]
+    results = lax.sort(tuple(arguments), dimension=axis, is_stable=True, num_keys=keys)
+    return [np.asarray(result) for result in results]
+
+
+def _cond(interpreter: Interpreter, parameters, arguments) -> list:
+    index, *operands = arguments
+    branches = parameters["branches"]
+    if not isinstance(index, Nodes):
+        chosen = branches[int(np.clip(index, 0, len(branches) - 1))]
+        return interpreter.run(chosen.jaxpr, chosen.consts, operands)
+    program = interpreter.program
+    chosen, *others = [interpreter.run(branch.jaxpr, branch.consts, operands) for branch in branches]
+    for k, other in enumerate(others):
+        if len(others) == 1:  # the truth value that the index was made of
+            later = interpreter.collect(program.truth, [index.ids])
+        else:
+            later = interpreter.elementwise("gt", [index, np.array(float(k))])
+        pairs = zip(other, chosen, strict=True)
+        chosen = [interpreter.elementwise(program.__class__.select, [later, *pair]) for pair in pairs]
+    return chosen
+
+
+def _scan(interpreter: Interpreter, parameters, arguments) -> list:
+    closed, length = parameters["jaxpr"], parameters["length"]
+    if length > UNROLL_LIMIT:
+        raise UnsupportedByEngine(f"a loop of {length} passes")
+    n_consts, n_carry = parameters["num_consts"], parameters["num_carry"]
+    consts, carry, sequences = (
+        arguments[:n_consts],
+        arguments[n_consts : n_consts + n_carry],
+        arguments[n_consts + n_carry :],
+    )
+    collected: list[list] = []
+    order = range(length - 1, -1, -1) if parameters["reverse"] else range(length)
+    for k in order:
+        items = [Nodes(s.ids[k]) if isinstance(s, Nodes) else s[k] for s in sequences]
+        results = interpreter.run(closed.jaxpr, closed.consts, [*consts, *carry, *items])
+        carry = results[:n_carry]
+        collected.append(results[n_carry:])
+    if parameters["reverse"]:
+        collected.reverse()
+    if not collected:
+        return [*carry, *(np.zeros((0, *aval.shape), aval.dtype) for aval in closed.out_avals[n_carry:])]
+    return [*carry, *(_stacked(interpreter, column) for column in zip(*collected, strict=True))]
+
+
+def _stacked(interpreter: Interpreter, values: Sequence[Value]) -> Value:
+    if any(isinstance(value, Nodes) for value in values):
+        return Nodes(np.stack([ids_of(interpreter.program, value) for value in values]))
+    return np.stack([np.asarray(value) for value in values])
+
+
+def _while(interpreter: Interpreter, parameters, arguments) -> list:
+    n_cond, n_body = parameters["cond_nconsts"], parameters["body_nconsts"]
+    cond_consts, body_consts = arguments[:n_cond], arguments[n_cond : n_cond + n_body]
+    carry = arguments[n_cond + n_body :]
+    condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    for _ in range(UNROLL_LIMIT):
+        (go_on,) = interpreter.run(condition.jaxpr, condition.consts, [*cond_consts, *carry])
+        if isinstance(go_on, Nodes):
+            constant = interpreter.program.number(int(go_on.ids))
+            if constant is None:
+                raise UnsupportedByEngine("a loop whose length depends on the state")
+            go_on = constant
+        if not go_on:
+            return carry
+        carry = interpreter.run(body.jaxpr, body.consts, [*body_consts, *carry])
+    raise UnsupportedByEngine(f"a loop of more than {UNROLL_LIMIT} passes")
+
+
+def _linear_solve(interpreter: Interpreter, parameters, arguments) -> list:
+    """Solved on operations (see `linear_systems.py`), whatever solver the function brings along."""
+    matrix, lengths = parameters["jaxprs"].matvec, parameters["const_lengths"]
+    known, (right,) = arguments[: lengths.matvec], arguments[sum(lengths) :]
+    return [interpreter.solution(matrix.jaxpr, matrix.consts, known, right)]
+
+
+class _OnOperations:
+    """What functions that are written out late are written in: here directly in operations, not first in JAX's."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+
+    def _elementwise(self, name: str, *values) -> Value:
+        values = [value if isinstance(value, Nodes) else np.asarray(value) for value in values]
+        if any(isinstance(value, Nodes) for value in values):
+            return self._interpreter.elementwise(ELEMENTWISE[name], values)
+        return np.asarray(QUICK[name]({}, *values))
+
+    def _structural(self, name: str, values: Sequence[Value], **parameters) -> Value:
+        if any(isinstance(value, Nodes) for value in values):
+            return self._interpreter.structural(STRUCTURAL[name], parameters, list(values))
+        return np.asarray(STRUCTURAL[name](parameters, *values))
+
+    add, sub = functools.partialmethod(_elementwise, "add"), functools.partialmethod(_elementwise, "sub")
+    mul, div = functools.partialmethod(_elementwise, "mul"), functools.partialmethod(_elementwise, "div")
+    neg = functools.partialmethod(_elementwise, "neg")
+
+    def stack(self, values: Sequence[Value]) -> Value:
+        return self._structural("stack", values, axis=0)
+
+    def concatenate(self, values: Sequence[Value]) -> Value:
+        return self._structural("concatenate", values, dimension=0)
+
+    def part(self, a: Value, first: int, last: int) -> Value:
+        return Nodes(a.ids[first:last]) if isinstance(a, Nodes) else a[first:last]
+
+    def broadcast_to(self, a: Value, shape: tuple[int, ...]) -> Value:
+        return Nodes(np.broadcast_to(a.ids, shape)) if isinstance(a, Nodes) else np.broadcast_to(a, shape)
+
+    def dot_general(self, a: Value, b: Value, dimension_numbers) -> Value:
+        parameters = {"dimension_numbers": dimension_numbers}
+        if isinstance(a, Nodes) or isinstance(b, Nodes):
+            return SPECIAL["dot_general"](self._interpreter, parameters, [a, b], None)
+        return np.asarray(QUICK["dot_general"](parameters, a, b))
+
+    def evaluate(self, equation, values: Sequence[Value]) -> Sequence[Value]:
+        return self._interpreter.evaluate(equation, list(values))
+
+    def solution(self, matrix, known: Sequence[Value], right: Value) -> Value:
+        return self._interpreter.solution(matrix, known, (), right)
+
+
+def _late_function(interpreter: Interpreter, parameters, arguments) -> list:
+    parameters.get("shapes")  # the results have them
+    return parameters["write"](_OnOperations(interpreter), *arguments)
+
+
+CALLS: dict[str, Callable] = {
+    **dict.fromkeys(
+        (
+            *("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "remat2"),
+            *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+        ),
+        _closed_call,
+    ),
+    "cond": _cond,
+    "custom_linear_solve": _linear_solve,
+    "late_function": _late_function,
+    "scan": _scan,
+    "while": _while,
+    "sort": _sort,
+    "split": _split,
+    "unstack": _unstack,
+}
