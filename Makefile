@@ -24,8 +24,8 @@ run: $(INSTALLED) ## Compute the figures and tables of the papers again and judg
 demo: $(INSTALLED) ## Run the gallery and measure the claims of some methods, into report-demo/
 	$(BIN)/dalembert demo --out report-demo
 
-test: $(INSTALLED) ## Run the fast tests
-	$(BIN)/pytest -n 2 -q
+test: $(INSTALLED) ## Run the fast tests, and name the twenty slowest
+	$(BIN)/pytest -n 2 -q --durations=20
 
 test-long: $(INSTALLED) ## Run the long tests and the comparisons with other programs
 	DALEMBERT_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/pytest -n 2 -m "long or oracle"
