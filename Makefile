@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.installed-browser
+ORACLES := $(VENV)/.installed-oracles
 # how long the long tests look for silent differences on random models, both workers together
 FUZZ_MINUTES ?= 60
 
@@ -27,7 +28,11 @@ demo: $(INSTALLED) ## Run the gallery and measure the claims of some methods, in
 test: $(INSTALLED) ## Run the fast tests, and name the twenty slowest
 	$(BIN)/pytest -n 2 -q --durations=20
 
-test-long: $(INSTALLED) ## Run the long tests and the comparisons with other programs
+$(ORACLES): $(INSTALLED) requirements-oracles.lock
+	$(BIN)/python -m pip install -r requirements-oracles.lock
+	touch $@
+
+test-long: $(ORACLES) ## Run the long tests and the comparisons with other programs
 	DALEMBERT_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/pytest -n 2 -m "long or oracle"
 
 $(BROWSER): $(INSTALLED) requirements-browser.lock
