@@ -15,6 +15,7 @@ from .friction_surface import MassOnCubic, MassOnSurface, NonlinearReaction
 from .impacts import BouncingBall, ImpactOscillator
 from .linkage import FourBar, SliderCrank
 from .many_contacts import BeadColumn, BoxStack, NewtonCradle, PainleveRod, RockingBlock
+from .mechanisms import Mechanism, mechanism, mechanisms
 from .nonholonomic import AppellHamel, NonholonomicParticle
 from .particles import McLachlanPerlmutterParticles
 from .pendulum import DrivenPendulum, Pendulum, PolarPendulum
@@ -113,6 +114,7 @@ __all__ = [
     "Kepler",
     "Lattice",
     "McLachlanPerlmutterParticles",
+    "Mechanism",
     "MobileRobot",
     "NewtonCradle",
     "NonholonomicParticle",
@@ -129,5 +131,7 @@ __all__ = [
     "SphericalPendulum",
     "Start",
     "VerticalRollingDisc",
+    "mechanism",
+    "mechanisms",
     "system_named",
 ]

@@ -139,6 +139,19 @@ class EllipsoidOnPlane(_OnPlane):
         return configuration.point(self.first) - (self.radii * reach / jnp.sqrt(reach @ reach)) @ axes
 
 
+class Play(ContactElement):
+    """A pin in a bearing with play c: (c^2 - |r|^2) / (2 c) >= 0 for the offset r of the pin across the axis, which is
+    the distance c - |r| where they touch and has a derivative at r = 0."""
+
+    joint: JointElement
+    clearance: Any
+
+    def gap(self, configuration, joints):
+        relative = configuration.relative(self.joint)
+        x, y = relative.shift(0), relative.shift(1)
+        return (self.clearance**2 - x**2 - y**2) / (2 * self.clearance)
+
+
 class SpherePair(_Pair):
     """Two spheres."""
 

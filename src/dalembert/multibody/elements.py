@@ -26,7 +26,7 @@ from .forces import (
     Spring,
 )
 from .joints import JointElement, SixAxis
-from .touching import ContactRecord, Plane, plane_of, record_of
+from .touching import ContactRecord, Plane, PlayRecord, plane_of, record_of
 from .vectors import axis_direction, is_traced, rotation_matrix, triple, vector
 
 if TYPE_CHECKING:
@@ -234,6 +234,18 @@ class ForceMethods:
         self._new_name("contact", name)
         records.append(record)
         return name
+
+    def bearing(self, name: str, first: Point, second: Point, clearance, *, axis="z", restitution=0.0) -> None:
+        """A pin in a bearing with play: the second point stays within `clearance` of the axis through the first one.
+        It leaves motion along the axis and all rotations free."""
+        points = self._point(first), self._point(second)
+        record = PlayRecord(
+            name, *points, axis_direction(f"axis of bearing {name!r}", axis),
+            positive(f"clearance of bearing {name!r}", clearance),
+            number(f"restitution of bearing {name!r}", restitution, 0.0, 1.0),
+        )  # fmt: skip
+        self._new_name("contact", name)
+        self.contacts.append(record)  # pyright: ignore[reportAttributeAccessIssue]
 
     def rolling(self, name: str, first, second) -> None:
         """Let two surfaces touch and roll without slipping: a sphere, a cylinder's rim (the disc, its first), an

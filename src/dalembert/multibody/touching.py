@@ -15,11 +15,13 @@ from .contacts import (
     CapsulePair,
     ContactElement,
     EllipsoidOnPlane,
+    Play,
     RimOnPlane,
     SphereOnBox,
     SphereOnPlane,
     SpherePair,
 )
+from .joints import JointElement, SixAxis
 from .shapes import Box, Capsule, Cylinder, Ellipsoid, Shape, Sphere
 from .vectors import axis_direction, frame_with_axis, vector
 
@@ -54,6 +56,32 @@ class ContactRecord:
     def elements(self, numbering) -> list[ContactElement]:
         """The contacts: one for two spheres, eight for the corners of a box on a plane."""
         return _on_plane(self, numbering) if isinstance(self.second, Plane) else _pair(self, numbering)
+
+
+@dataclass(frozen=True)
+class PlayRecord:
+    """A pin with play in a bearing: a point of each body, and the axis as drawn."""
+
+    name: str
+    first: Any
+    second: Any
+    axis: np.ndarray
+    clearance: float
+    restitution: float
+    friction: float = 0.0
+
+    def elements(self, numbering) -> list[ContactElement]:
+        """One contact, without friction."""
+        bodies, axes = (self.first.body, self.second.body), frame_with_axis(self.axis)
+        frames = [numbering.frame(p.body, p.place, axes) for p in (self.first, self.second)]
+        numbers = [numbering.of(body) for body in bodies]
+        return [
+            Play(
+                self.name,
+                JointElement(self.name, numbers[0], numbers[1], SixAxis("|"), frames[0], frames[1]),
+                self.clearance,
+            )
+        ]
 
 
 def plane_of(body: Body, normal, at) -> Plane:
