@@ -37,6 +37,7 @@ from .errors import (  # noqa: E402
     ModelError,
     RedundantConstraints,
     RetracedWarning,
+    SlowEngineWarning,
     StepFailure,
 )
 from .formulation import (  # noqa: E402
@@ -206,6 +207,7 @@ __all__ = [
     "Screw",
     "Shake",
     "SixAxis",
+    "SlowEngineWarning",
     "Spark",
     "SparkTableau",
     "Sphere",

@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from bad_inputs import Target
+from model_targets import model_targets
 
 import dalembert as da
 from dalembert.gallery import SYSTEMS
@@ -142,6 +143,10 @@ def _measures() -> list[Target]:
                         "candidates": {"rattle": da.Rattle()}, "seconds": 0.2},
                {"system": "other", "tolerance": "number", "q0": "vector", "v0": "vector", "p0": "vector",
                 "t": "interval", "candidates": "other", "seconds": "number"}),
+        Target("measure_claims", da.measure_claims,
+               lambda: {"method": da.Rattle(), "system": OSCILLATOR, "q0": [1.0, 0.0], "v0": [0.0, 1.0],
+                        "setting": None, "symplectic": False},
+               both | {"q0": "vector", "v0": "vector", "setting": "other", "symplectic": "flag"}),
         Target("observed_order", lambda hs, errors, **more: da.observed_order(hs, errors, **more),
                lambda: {"hs": [0.1, 0.05, 0.025], "errors": [1e-2, 2.5e-3, 6e-4]},
                {"hs": "sizes", "errors": "vector", "min_points": "integer", "floor": "number"}),
@@ -296,4 +301,4 @@ def _results() -> list[Target]:
 
 def public_targets() -> list[Target]:
     """All of them."""
-    return [*_runs(), *_measures(), *_methods(), *_gallery(), *_results()]
+    return [*_runs(), *_measures(), *_methods(), *_gallery(), *_results(), *model_targets()]

@@ -22,11 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import number, positive, shown
-from ..errors import InputError
+from ..errors import InputError, ModelError
 from .configuration import Frame, Relative
 from .vectors import axis_direction, frame_with_axis, is_traced
 
 Rows = list[tuple[str, Any]]
+#: Lengths whose squares are numbers.
+LONGEST = 1e150
 IDENTITY = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 UNTURNED = ((0, 1), (1, 2), (2, 0))
 
@@ -171,8 +173,10 @@ class Screw(_AboutAxis):
     quadratic: ClassVar = False
 
     def __check_init__(self) -> None:
-        if not is_traced(self.pitch) and number("pitch of Screw", self.pitch) == 0.0:
-            raise InputError("pitch of Screw must not be 0: use Revolute for a joint without displacement.")
+        if not is_traced(self.pitch) and abs(number("pitch of Screw", self.pitch)) < 1 / LONGEST:
+            raise InputError(
+                f"pitch of Screw must not be 0, got {self.pitch}: use Revolute for a joint without displacement."
+            )
 
     def further(self, relative: Relative) -> Rows:
         phase = 2 * math.pi * relative.shift(2) / self.pitch
@@ -249,7 +253,7 @@ class Distance(Joint):
 
     def __check_init__(self) -> None:
         if self.length is not None and not is_traced(self.length):
-            positive("length of Distance", self.length)
+            number("length of Distance", positive("length of Distance", self.length), most=LONGEST)
 
     def further(self, relative: Relative) -> Rows:
         return [("length", 0.5 * (relative.gap @ relative.gap - self.length**2))]
@@ -286,7 +290,13 @@ class PointOnCurve(Joint):
             )
 
     def further(self, relative: Relative) -> Rows:
-        found = jnp.atleast_1d(jnp.asarray(self.curve(jnp.stack([relative.shift(k) for k in range(3)]))))
+        point = jnp.stack([relative.shift(k) for k in range(3)])
+        try:
+            found = jnp.atleast_1d(jnp.asarray(self.curve(point)))
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"curve of PointOnCurve cannot be evaluated at a point (3 numbers): {error}") from error
+        if found.shape not in ((1,), (2,)):
+            raise ModelError(f"curve of PointOnCurve must return one number or two, got the shape {found.shape}.")
         return [(f"curve {k + 1}", found[k]) for k in range(found.shape[0])]
 
 
@@ -302,13 +312,13 @@ class SixAxis(Joint):
     places: ClassVar = "never"
 
     def __check_init__(self) -> None:
-        displacements, _, turns = self.locked.partition("|")
+        displacements, _, turns = self.locked.partition("|") if isinstance(self.locked, str) else ("?", "", "")
         words = turns.split()
         bad = set(displacements.replace(" ", "")) - set("xyz") or set(words) - {"rx", "ry", "rz"}
         if bad or len(set(words)) != len(words):
             raise InputError(
                 f'locked of SixAxis must be letters of "xyz", a bar, and words of "rx ry rz", as in "xyz|rx ry"; '
-                f"got {self.locked!r}."
+                f"got {shown(self.locked)}."
             )
 
     @property

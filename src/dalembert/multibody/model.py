@@ -186,7 +186,8 @@ class Multibody(ForceMethods):
         if limits is not None or armature is not None:
             record.coordinate(None, "limits and armature")
         if damping is not None or friction is not None:
-            self.joint_damper(name, damping=damping or 0.0, friction=friction or 0.0, smoothing=smoothing)
+            viscous, dry = (0.0 if value is None else value for value in (damping, friction))
+            self.joint_damper(name, damping=viscous, friction=dry, smoothing=smoothing)
         if stiffness is not None:
             self.joint_spring(name, stiffness, rest=rest)
         return record

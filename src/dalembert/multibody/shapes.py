@@ -56,7 +56,13 @@ class Shape:
 
     def mass_properties(self, density: float) -> tuple[float, np.ndarray, np.ndarray]:
         """Mass, centre of mass and tensor of inertia about it, in the frame of the body."""
-        turn, euler = np.array(self.rotation), density * self.moments()  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            euler = density * self.moments()
+        except OverflowError:
+            euler = np.full((3, 3), np.inf)
+        if not np.all(np.isfinite(euler)):
+            raise InputError(f"a {type(self).__name__} of this size has moments beyond the largest number: {self}.")
+        turn = np.array(self.rotation)  # pyright: ignore[reportAttributeAccessIssue]
         euler = turn @ euler @ turn.T
         centre = np.array(self.at) + turn @ self.centre()  # pyright: ignore[reportAttributeAccessIssue]
         return density * self.volume(), centre, np.trace(euler) * np.eye(3) - euler

@@ -299,16 +299,23 @@ def load_model(
 
     `model.remarks` lists what was read and is not part of the equations.
     """
-    ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    ignore = (ignore,) if isinstance(ignore, str) else ignore
+    if not isinstance(ignore, tuple | list | set | frozenset) or not all(isinstance(name, str) for name in ignore):
+        raise InputError(f"ignore must be the names of what may be left out, got {shown(ignore)}.")
+    packages = {} if packages is None else packages
+    if not isinstance(packages, Mapping) or not all(
+        isinstance(place, str | pathlib.Path) for place in packages.values()
+    ):
+        raise InputError(f"packages must be folders by the name of their package, got {shown(packages)}.")
     choice("base", base, ("fixed", "floating"))
     choice("inertia", inertia, ("refuse", "nearest"))
     root = read_markup(path)
     if root.tag == "robot":
-        return load_urdf(root, ignore=ignore, packages=packages or {}, base=base, inertia=inertia, gravity=gravity)
+        return load_urdf(root, ignore=tuple(ignore), packages=packages, base=base, inertia=inertia, gravity=gravity)
     if root.tag == "mujoco":
         from .mjcf import load_mjcf
 
-        return load_mjcf(path, ignore=ignore)
+        return load_mjcf(path, ignore=tuple(ignore))
     raise ModelError(
         f"{root.file}, line {root.line}: expected <robot> (URDF) or <mujoco> (MJCF), got <{shown(root.tag, 40)}>."
     )
