@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import typer
 
 from ..arguments import choice
 from ..engine import StepFunctions
@@ -26,6 +28,7 @@ from . import show
 from .models import Launch, launch_from, system_from
 from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepSize, System, invariant_changes
 
+Explain = Annotated[bool, typer.Option("--explain", help="Show what every pass of the engine did with a step.")]
 SHORT_RUN = 200  # steps
 #: A change below this, relative to the size of the quantity, is roundoff.
 KEPT = 1e-11
@@ -54,15 +57,16 @@ def check_command(
     p0: P0 = None,
     param: Parameters = None,
     redundant: Redundant = "refuse",
+    explain: Explain = False,
 ) -> None:
     """Check a model: shapes, rank, degrees of freedom, start, inertia, and what a short run keeps.
 
-    Exit status 1 if something keeps it from running.
+    --explain adds how the engine made code of a step, pass by pass. Exit status 1 if something keeps it from running.
     """
     chosen = method_named(method) if method else None
     model = prepared(system_from(system, param or []))
     choice("redundant", redundant, ("refuse", "allow"))
-    report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen, redundant)
+    report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen, redundant, explain)
     console = show.console()
     for title, rows in report.tables:
         console.print(show.facts(title, rows))
@@ -73,7 +77,9 @@ def check_command(
     console.print("No problems found.")
 
 
-def examine(system: AbstractSystem, launch: Launch, method: Method | None, redundant: str = "refuse") -> Report:
+def examine(
+    system: AbstractSystem, launch: Launch, method: Method | None, redundant: str = "refuse", explain: bool = False
+) -> Report:
     """Everything that can be said about a model at a start, from shapes to a short run."""
     report = Report()
     n = len(launch.q0)
@@ -91,7 +97,7 @@ def examine(system: AbstractSystem, launch: Launch, method: Method | None, redun
     if layout.m:
         rows = _constraint_rows(system, layout, launch, v, report, redundant)
     if not report.problems:
-        _short_run(system, launch, layout, rows, method, report, redundant)
+        _short_run(system, launch, layout, rows, method, report, redundant, explain)
     return report
 
 
@@ -186,7 +192,9 @@ def _distance(system: AbstractSystem, launch: Launch, redundant: str) -> str:
     )
 
 
-def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | None, report: Report, redundant) -> None:
+def _short_run(
+    system, launch: Launch, layout: Layout, rows, method: Method | None, report: Report, redundant, explain: bool
+) -> None:
     chosen = method if method is not None else _fitting(system)
     if chosen is None:
         report.tables.append(("Short run", [("method", "none in the catalogue treats this system yet")]))
@@ -209,6 +217,8 @@ def _short_run(system, launch: Launch, layout: Layout, rows, method: Method | No
     report.tables.append((f"What {chosen.name} keeps over {span}", _kept_rows(*runs)))
     if method is not None:
         report.tables.append((f"One step of {chosen.name}", engine_summary(functions, runs[0])))
+    if explain:
+        report.tables.append((f"How a step of {chosen.name} became code", pass_rows(runs[0])))
 
 
 def _fitting(system: AbstractSystem) -> Method | None:
@@ -315,6 +325,26 @@ def engine_summary(functions: StepFunctions, run: Trajectory) -> list[show.Row]:
         *rows,
         ("Newton iterations", f"{stats['newton_iterations'] / max(1, stats['steps']):.2f} a step"),
     ]
+
+
+def pass_rows(run: Trajectory) -> list[show.Row]:
+    """What every pass of the engine did: sizes before and after it, and its time."""
+    passes = run.stats.get("passes")
+    if not passes:
+        reason = run.stats.get("engine_reason", "it is taken by XLA or evaluated without code of its own")
+        return [("passes", f"none: the engine {run.stats['engine']!r} compiles no step itself ({reason})")]
+    kinds = list(dict.fromkeys(one["code"] for one in passes))
+    rows = [] if len(kinds) == 1 else [("kinds of code tried", ", ".join(kinds))]
+    for one in passes:
+        name = one["pass"] if len(kinds) == 1 else f"{one['code']}: {one['pass']}"
+        before, after = one["before"], one["after"]
+        sizes = [
+            f"{what} {before[what]} -> {count}" if before.get(what, count) != count else f"{what} {count}"
+            for what, count in after.items()
+        ]
+        outcome = [f"given up: {one['gave_up']}"] if "gave_up" in one else sizes
+        rows.append((name, ", ".join([*outcome, f"{1e3 * one['seconds']:.1f} ms"])))
+    return rows
 
 
 def _grouped(names: tuple[str, ...]) -> str:

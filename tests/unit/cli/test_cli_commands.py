@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.cli.checking import _energy_rows, _judge
+from dalembert.cli.checking import _energy_rows, _judge, pass_rows
 from dalembert.gallery import CONTACT_GALLERY, GALLERY
 from dalembert.method import CATALOGUE, CONTACT_CATALOGUE
 
@@ -170,6 +170,23 @@ def test_check_of_the_gallery(dalembert):
     assert value_of(answer.out, "unknowns").startswith("40: V0 (6)")
     assert value_of(answer.out, "equations").startswith("40: ")
     assert "No problems found." in answer.out
+
+
+def test_check_explains_how_a_step_became_code(dalembert):
+    plain = dalembert("check", "double-pendulum", "--method", "rattle").out
+    assert "became code" not in plain
+    text = dalembert("check", "double-pendulum", "--method", "rattle", "--explain").out
+    assert "became code" in text
+    assert "unknowns 40" in value_of(text, "trace")
+    assert "unknowns 40 -> " in value_of(text, "substitute")
+    assert value_of(text, "compile").endswith(" ms")
+
+
+def test_check_says_that_an_engine_without_code_has_no_passes():
+    run = SimpleNamespace(stats={"engine": "xla", "engine_reason": "asked for"})
+    ((name, text),) = pass_rows(run)  # pyright: ignore[reportArgumentType]
+    assert name == "passes"
+    assert text == "none: the engine 'xla' compiles no step itself (asked for)"
 
 
 def test_check_weighs_energy_against_what_drives_and_damps(dalembert, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from dalembert.engine.elimination import affine_forms
-from dalembert.engine.elimination.elimination import FIRST_BLOCK, Levels
+from dalembert.engine.program.levels import FIRST_BLOCK, Levels
 from dalembert.engine.program.program import Program, Values
 from dalembert.engine.step import step_program
 from dalembert.engine.trace.interpreter import trace

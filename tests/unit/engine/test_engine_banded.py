@@ -13,7 +13,7 @@ from dalembert.engine import OK
 from dalembert.engine.elimination import array_elimination
 from dalembert.engine.elimination.banded import BandedSolver, Places, band_of
 from dalembert.engine.machine.compilation import compile_text
-from dalembert.engine.runners import native
+from dalembert.engine.runners import translation
 from dalembert.engine.runners.native import NativeRun
 
 
@@ -103,7 +103,7 @@ def test_steps_are_as_exact_as_straight_lines(method, monkeypatch):
         return runner, chunk
 
     _, straight = run()
-    monkeypatch.setattr(native, "ROLLED_FROM", 0)
+    monkeypatch.setattr(translation, "ROLLED_FROM", 0)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner, banded = run()
     assert all(block.band is not None for block in runner.step.reduced.blocks)
@@ -148,7 +148,7 @@ def test_roundoff_of_large_coordinates_is_not_taken_for_missing_convergence():
 
 def test_a_small_step_that_would_take_too_many_operations_is_a_band():
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=7), da.gauss_spark(3))
-    assert native.BANDS_FROM <= functions.size < native.ROLLED_FROM
+    assert translation.BANDS_FROM <= functions.size < translation.ROLLED_FROM
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
     assert runner.report()["code"] == "rolled"
     assert runner.run(runner.first_carry(state), 0.0, 0.01, 40, 8, parameters, 10).status == OK
@@ -156,7 +156,7 @@ def test_a_small_step_that_would_take_too_many_operations_is_a_band():
 
 def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch):
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=6), da.Galerkin(2))
-    monkeypatch.setattr(native, "MOST_OPERATIONS", 5_000)
+    monkeypatch.setattr(translation, "MOST_OPERATIONS", 5_000)
     monkeypatch.setattr(array_elimination, "band_of", lambda *_: None)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)

@@ -9,7 +9,7 @@ import dalembert as da
 from dalembert.engine.elimination.dependence import held_behind_steps, not_affine
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import Program
-from dalembert.engine.runners import native
+from dalembert.engine.runners import translation
 from dalembert.engine.trace.interpreter import trace
 
 FRICTION, STIFFNESS = 0.7, 4.0
@@ -73,7 +73,7 @@ def test_large_systems_in_arrays(monkeypatch):
     n = FrictionChain.count
     start = {"q0": np.linspace(0.0, 1.0, n) ** 2, "v0": 1.0 + 0.1 * np.sin(np.arange(n)), "t": (0.0, 0.2), "h": 0.02}
     straight = da.simulate(FrictionChain(), da.gauss_spark(2), **start, engine="native")
-    monkeypatch.setattr(native, "ROLLED_FROM", 10)
+    monkeypatch.setattr(translation, "ROLLED_FROM", 10)
     rolled = da.simulate(SameChain(), da.gauss_spark(2), **start, engine="native")
     assert (straight.stats["code"], rolled.stats["code"]) == ("straight-line", "rolled")
     np.testing.assert_allclose(rolled.q, straight.q, rtol=0, atol=1e-12)

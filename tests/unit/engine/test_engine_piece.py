@@ -20,7 +20,7 @@ def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
     """What was traced on the way is the residual, with its Jacobian."""
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=180), da.Galerkin(3))
     monkeypatch.setattr(array_step, "band_of", lambda *_: None)  # as if its equations were no band either
-    monkeypatch.setattr(array_step, "reduce_arrays", None)  # the whole is not eliminated
+    monkeypatch.setattr(array_step, "ELIMINATION", None)  # the whole is not eliminated
     with pytest.raises(TooIrregular) as failure:
         build_array_step(functions, state, 0.0, 0.01, parameters)
     assert failure.value.fill > array_step.MOST_FILL

@@ -9,7 +9,7 @@ import dalembert as da
 from dalembert.engine.elimination.array_pivots import alternating
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.columns import joined, reduced, spread
-from dalembert.engine.runners import choice, native
+from dalembert.engine.runners import choice, translation
 from dalembert.engine.trace.interpreter import trace_with_entries
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.gallery import Chain, DoublePendulum, FourBar, Pendulum, SliderCrank
@@ -22,7 +22,7 @@ def run(monkeypatch):
     """simulate with rolled code for systems of any size, or for none."""
 
     def simulate(rolled_from, *arguments, **options):
-        monkeypatch.setattr(native, "ROLLED_FROM", rolled_from)
+        monkeypatch.setattr(translation, "ROLLED_FROM", rolled_from)
         choice._native.cache_clear()
         found = da.simulate(*arguments, engine="native", **options)
         choice._native.cache_clear()

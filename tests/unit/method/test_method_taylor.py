@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import dalembert as da
 from dalembert.diagnostics import observed_order
 from dalembert.engine.elimination.array_elimination import TooIrregular
-from dalembert.engine.runners import native
+from dalembert.engine.runners import translation
 
 
 class Spring(da.System):
@@ -165,10 +165,10 @@ def test_contacts_are_refused():
 def test_what_cannot_be_compiled_is_refused(monkeypatch):
     """A large system whose equations do not fall into loops; others run on the sparse engine then."""
 
-    def irregular(*arguments):
+    def irregular(*arguments, **more):
         raise TooIrregular
 
-    monkeypatch.setattr(native, "build_array_step", irregular)
+    monkeypatch.setattr(translation, "build_array_step", irregular)
     chain = da.gallery.Chain(links=35)
     start = chain.start()
     with pytest.raises(da.MethodDoesNotFit, match="this method has to be compiled, and this system cannot be"):

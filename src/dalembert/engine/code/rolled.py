@@ -15,9 +15,9 @@ import numpy as np
 from ..contract import HISTORY, LOOK_ONLY
 from ..elimination.array_elimination import ArrayBlock
 from ..elimination.banded import BandedSolver, Places
-from ..elimination.elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from ..machine.arithmetic import Arithmetic, Writer
 from ..program.array_program import CONST, INPUT, LINEAR
+from ..program.levels import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from ..step.array_step import ArrayStep
 from .loop import POINTERS, StepLoop, added
 from .memory_access import LARGEST_SHUFFLE, WorkingMemory

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..elimination.elimination import ONCE_A_RUN
 from ..program.array_program import CODE, CONST, OPERATIONS, ArrayProgram
 from ..program.columns import distinct
+from ..program.levels import ONCE_A_RUN
 from ..program.numbering import labelled
 from ..program.program import BOOLEAN
 

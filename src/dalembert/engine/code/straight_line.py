@@ -9,8 +9,8 @@ import collections
 import functools
 
 from ..contract import HISTORY
-from ..elimination.elimination import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from ..machine.arithmetic import Arithmetic
+from ..program.levels import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from ..program.program import CONST, INPUT
 from ..step.step_program import StepProgram
 from .loop import StepLoop, added

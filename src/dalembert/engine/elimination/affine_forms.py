@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..program.levels import FIRST_BLOCK, ONCE_A_RUN, Levels
 from ..program.program import CONST, INPUT, Program
-from .elimination import FIRST_BLOCK, ONCE_A_RUN, Levels, Reduced
+from .elimination import Reduced
 
 #: Loops with more operations are left alone: they wait for arithmetic, not for each other, and the pass takes time.
 MOST_OPERATIONS = 8_000

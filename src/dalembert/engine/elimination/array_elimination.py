@@ -9,15 +9,17 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
-from ..program.array_program import CONST, INPUT, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import CONST, INPUT, ArrayProgram
 from ..program.columns import LargestOf, distinct, reduced
+from ..program.levels import FIRST_BLOCK, levels_of
+from ..program.passes import Draft, Pass, run_passes
 from ..values.array_values import ArrayValues, Rewriting
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
-from .array_substitution import substitute_linear
+from .array_substitution import Substituted, substitute_linear
 from .banded import Band, band_of
 from .block_triangular import matched_rows
 from .dependence import held_behind_steps
-from .elimination import FIRST_BLOCK, Scaling, check_structure
+from .equilibration import Scaling, check_structure
 from .sparse_elimination import PIVOT_THRESHOLD
 
 #: more Newton blocks than this in a row are solved as one
@@ -33,6 +35,16 @@ MOST_PIECES = 200
 FEW_ENTRIES = 4
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How the passes treat what is irregular."""
+
+    in_loops: bool = True  # eliminate in loops what Newton finds together; else only where it has few entries
+    in_bands: bool = True  # leave it as a band, if it is one and loops are not possible or take pivots that get small
+    most_cost: float = np.inf  # the largest Markowitz cost of a substitution
+    uniform: bool = False  # take exceptions among what is substituted for a sign that loops will fall to pieces
+
+
 class TooIrregular(Exception):
     """Nothing is gained by treating this system in loops.
 
@@ -41,7 +53,7 @@ class TooIrregular(Exception):
     """
 
     def __init__(self, fill: float = 0.0, traced: Any = None, left: float = 1.0) -> None:
-        super().__init__()
+        super().__init__("its operations do not fall into loops")
         self.fill, self.traced, self.left = fill, traced, left
 
 
@@ -99,36 +111,77 @@ class ArrayReduced:
         return levels_of(self.program, nodes, self.block_of)
 
 
-def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:
-    """The levels of `elimination.Levels`, as a column over the program; only needed operations are filled in."""
-    levels = np.array(program.when.filled, dtype=np.int32)
-    late = program.reachable(nodes, -(levels == WITH_UNKNOWNS).astype(np.int32))
-    for op, group in program.batches(late):
-        if op == "input":
-            levels[group] = FIRST_BLOCK + block_of[program.second[group]]
-        else:
-            arguments = [levels[a] for a in program.arguments(group) if a[0] >= 0]
-            levels[group] = np.maximum.reduce(arguments)
-    return levels
+class ArrayElimination(Draft):
+    """A system of equations on its way through the passes. The counterpart of `Elimination`."""
+
+    kind = "rolled"
+    program: ArrayProgram
+    x: np.ndarray
+    residual: np.ndarray
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray]  # of the Jacobian: row, column, operation
+    samples: dict[str, np.ndarray]  # every kind of input with its sampled values; the first is the actual start
+    names: tuple[tuple[str, ...], tuple[str, ...]]  # of unknowns and equations, for messages
+    plan = Plan()
+
+    jacobian: Matrix
+    values: ArrayValues
+    scaling: Scaling
+    first: Substituted
+    matrix: Matrix
+    left: tuple[np.ndarray, np.ndarray]  # equations and unknowns that are not substituted
+    right: np.ndarray
+    components: list[tuple[np.ndarray, np.ndarray, bool]]  # (equations, unknowns, linear) in the order of solution
+    reduced: ArrayReduced
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: tuple[np.ndarray, int, int] | None = None
+
+    def leave(self, nodes: np.ndarray, unknowns: int, entries: int) -> None:
+        """What a pass leaves of the equations: their operations, unknowns, and entries of the matrix."""
+        self._left = nodes, unknowns, entries
+
+    def leave_matrix(self) -> None:
+        """The same, while the equations left and their matrix say it."""
+        rows = self.left[0]
+        nodes = self.matrix.nodes[np.isin(self.matrix.rows, rows)]
+        self.leave(np.concatenate([self.right[rows], nodes]), len(rows), len(nodes))
+
+    def leave_blocks(self) -> None:
+        """The same, once there are blocks."""
+        blocks = self.reduced.blocks
+        self.leave(np.concatenate(self.reduced.nodes()), sum(len(block.unknowns) for block in blocks), 0)
+
+    def results(self) -> dict[str, np.ndarray]:
+        return {} if self._left is None else {"equations": self._left[0]}
+
+    def sizes(self) -> dict[str, int]:
+        if self._left is None:
+            return {}
+        _, unknowns, entries = self._left
+        needed = self.program.needed(np.concatenate(list(self.results().values())))
+        return {"operations": operation_count(self.program, needed), "unknowns": unknowns, "nonzeros": entries}
 
 
-def reduce_arrays(
-    program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
-    entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
-    unknown_names: tuple[str, ...], equation_names: tuple[str, ...], *, in_loops: bool = True, in_bands: bool = True,
-    most_cost: float = np.inf, uniform: bool = False,
-) -> ArrayReduced:  # fmt: skip
-    """Run the four passes. `samples` maps every kind of input to its sampled values; the first is the actual start.
-    What Newton finds together is eliminated in loops (if not `in_loops`, only where it has few entries); or left as a
-    band, if `in_bands` and it is one, where loops are not possible or take pivots that may become small. If it must be
-    `uniform`, exceptions among what is substituted are taken for a sign that loops will fall to pieces."""
-    n, names = len(x), (unknown_names, equation_names)
-    jacobian = Matrix(n, *entries)
-    check_structure(jacobian.rows, jacobian.columns, n, names)
-    values = ArrayValues(program, samples)
-    scaling = Scaling.of_entries(largest_sizes(values(jacobian.nodes)), jacobian.rows, jacobian.columns, n)
-    first = substitute_linear(program, x, residual, jacobian, values, scaling.rows, most_cost)
-    if uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
+def scale(draft: ArrayElimination) -> None:
+    """Every equation and unknown has entries; how large these are at the samples."""
+    n = len(draft.x)
+    jacobian = draft.jacobian = Matrix(n, *draft.entries)
+    check_structure(jacobian.rows, jacobian.columns, n, draft.names)
+    draft.values = ArrayValues(draft.program, draft.samples)
+    sizes = largest_sizes(draft.values(jacobian.nodes))
+    draft.scaling = Scaling.of_entries(sizes, jacobian.rows, jacobian.columns, n)
+    draft.leave(np.concatenate([draft.residual, jacobian.nodes]), n, len(jacobian.rows))
+
+
+def substitute_unknowns(draft: ArrayElimination) -> None:
+    """Unknowns that stand linearly in some equation are written by the others, and the Jacobian of the equations left
+    by the unknowns left follows (its complement)."""
+    program, jacobian, n = draft.program, draft.jacobian, len(draft.x)
+    first = draft.first = substitute_linear(
+        program, draft.x, draft.residual, jacobian, draft.values, draft.scaling.rows, draft.plan.most_cost
+    )
+    if draft.plan.uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
         raise TooIrregular
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
@@ -136,25 +189,39 @@ def reduce_arrays(
         matrix, _ = eliminate(program, matrix, rows, columns)
         taken_rows[rows] = taken_columns[columns] = True
     rows_left = np.flatnonzero(~taken_rows)
-    right = np.zeros(n, np.int64)
-    right[rows_left] = first.rewrite(residual[rows_left])
+    draft.matrix, draft.left = matrix, (rows_left, np.flatnonzero(~taken_columns))
+    draft.right = np.zeros(n, np.int64)
+    draft.right[rows_left] = first.rewrite(draft.residual[rows_left])
+    draft.leave_matrix()
 
-    solved, blocks, growth, solutions = Rewriting(program), [], [first.growth], []
+
+def order_blocks(draft: ArrayElimination) -> None:
+    """Blocks that can be solved one after the other."""
+    rows, columns = draft.left
+    stepped = held_behind_steps(draft.program, rows, draft.right[rows])
+    draft.components = list(_blocks(draft.program, draft.matrix, rows, columns, stepped, draft.names))
+    draft.leave_matrix()
+
+
+def eliminate_blocks(draft: ArrayElimination) -> None:
+    """Newton's update of every block, in loops or as a band; a block that is linear in its own unknowns is solved at
+    once."""
+    program, x, matrix, right, scaling = draft.program, draft.x, draft.matrix, draft.right, draft.scaling
+    n, plan = len(x), draft.plan
+    solved, blocks, growth, solutions = Rewriting(program), [], [draft.first.growth], []
     block_of = np.zeros(n, np.int64)
-    stepped = held_behind_steps(program, rows_left, right[rows_left])
-    columns_left = np.flatnonzero(~taken_columns)
-    for equations, unknowns, linear in _blocks(program, matrix, rows_left, columns_left, stepped, names):
+    for equations, unknowns, linear in draft.components:
         kept = np.isin(matrix.rows, equations) & np.isin(matrix.columns, unknowns)
         system = matrix.part(kept)
         system.nodes = solved(system.nodes)
         too_irregular = TooIrregular()
         try:
-            if not in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
+            if not plan.in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
                 raise TooIrregular
-            factors = ArrayFactors(program, system, values, scaling.rows)
+            factors = ArrayFactors(program, system, draft.values, scaling.rows)
         except TooIrregular as failure:
             factors, too_irregular = None, failure
-        if in_bands and (factors is None or not (factors.safe and factors.regular)):
+        if plan.in_bands and (factors is None or not (factors.safe and factors.regular)):
             banded = _banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations])
             if banded is not None:
                 banded.linear = linear
@@ -180,16 +247,40 @@ def reduce_arrays(
             block_of[unknowns] = len(blocks)
             blocks.append(ArrayBlock(unknowns, update[unknowns], multipliers))
     newton = [len(block.unknowns) for block in blocks]
-    substituted = int(taken_rows.sum())
+    substituted = n - len(draft.left[0])
     statistics = {
         "unknowns": n,
-        "nonzeros": len(jacobian.rows),
+        "nonzeros": len(draft.jacobian.rows),
         "substituted": substituted,
         "solved_directly": n - substituted - sum(newton),
         "newton_unknowns": newton,
     }
-    stages = (first.rewrite, solved)
-    return ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
+    stages = (draft.first.rewrite, solved)
+    draft.reduced = ArrayReduced(program, blocks, block_of, np.concatenate(growth), solutions, statistics, stages)
+    draft.leave_blocks()
+    del draft.values, draft.matrix, draft.jacobian  # large, and of no more use
+
+
+#: Elimination, in the order of its passes.
+ELIMINATION = (
+    Pass("scale", scale),
+    Pass("substitute", substitute_unknowns),
+    Pass("order", order_blocks),
+    Pass("eliminate", eliminate_blocks),
+)
+
+
+def reduce_arrays(
+    program: ArrayProgram, x: np.ndarray, residual: np.ndarray,
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray], samples: dict[str, np.ndarray],
+    names: tuple[tuple[str, ...], tuple[str, ...]], plan: Plan | None = None,
+) -> ArrayReduced:  # fmt: skip
+    """Run these passes alone, for a system that is no step."""
+    draft = ArrayElimination()
+    draft.program, draft.x, draft.residual, draft.entries = program, x, residual, entries
+    draft.samples, draft.names, draft.plan = samples, names, plan or Plan()
+    run_passes(ELIMINATION, draft)
+    return draft.reduced
 
 
 def _changes_of_stride(rows: np.ndarray) -> int:

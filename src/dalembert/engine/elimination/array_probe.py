@@ -15,9 +15,10 @@ from scipy.sparse import csgraph
 
 from ...errors import ModelError
 from ..contract import rounded
-from ..program.array_program import ONCE_A_RUN, ArrayProgram
+from ..program.array_program import ArrayProgram
+from ..program.levels import ONCE_A_RUN
 from ..values.array_values import ArrayEvaluator
-from .array_elimination import TooIrregular, reduce_arrays
+from .array_elimination import Plan, TooIrregular, reduce_arrays
 from .block_triangular import matched_rows
 
 #: unknowns of a piece
@@ -41,7 +42,8 @@ class Equations:
         names = tuple(str(k) for k in range(n))
         x = self.program.inputs("x", n)
         try:
-            reduce_arrays(self.program, x, self.residual, self.entries, self.samples, names, names, in_bands=False)
+            plan = Plan(in_bands=False)
+            reduce_arrays(self.program, x, self.residual, self.entries, self.samples, (names, names), plan)
         except TooIrregular as failure:
             return failure
         except ModelError:  # what is wrong with a piece need not be wrong with the whole

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import ModelError
-from ..program.array_program import ONCE_A_RUN, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import ArrayProgram
 from ..program.columns import LargestOf, distinct, joined, reduced
+from ..program.levels import ONCE_A_RUN, WITH_UNKNOWNS
 from ..values.array_values import ArrayValues, Rewriting
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .dependence import held_behind_steps
-from .elimination import SUBSTITUTION_THRESHOLD
+from .substitution import SUBSTITUTION_THRESHOLD
 
 #: How small a coefficient that never changes may be, against its column: smaller than in `elimination.py`, because one
 #: link of thousands speaks for all. (A mass in an equation that is scaled by its multiplier is 1e-4 of its column.)

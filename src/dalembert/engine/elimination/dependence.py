@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..program.array_program import CODE, INPUT, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import CODE, INPUT, ArrayProgram
 from ..program.columns import joined
+from ..program.levels import WITH_UNKNOWNS
 from ..program.program import INPUT as INPUT_NAME
 from ..program.program import Program, Values
 

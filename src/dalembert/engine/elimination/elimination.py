@@ -19,23 +19,19 @@ growth (`Block.growth`), and the caller chooses again where it gets out of hand.
 from __future__ import annotations
 
 import functools
-import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ModelError
-from ..program.columns import LargestOf
-from ..program.program import CONST, INPUT, LINEAR, Program, Values
+from ..program.levels import FIRST_BLOCK, Levels
+from ..program.passes import Draft, Pass, run_passes
+from ..program.program import CONST, INPUT, Program, Values
 from .block_triangular import block_triangular
 from .dependence import agrees, not_affine
+from .equilibration import Scaling, check_structure, places
 from .sparse_elimination import Factors, Pivoting, eliminate_columns
-
-#: levels of an operation: known at compile time, once a run, once a step, and from here on with the blocks
-AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, FIRST_BLOCK = 0, 1, 2, 3
-#: A substituted unknown's coefficient should reach this fraction of the largest entry of its column (rows scaled);
-#: one that never changes may be as small as the second number, but comes last.
-SUBSTITUTION_THRESHOLD, LAST_THRESHOLD = 0.05, 1e-4
+from .substitution import resolve, substitute, substitution_pairs
 
 
 @dataclass
@@ -77,87 +73,113 @@ class Reduced:
         return Levels(self.program, self.block_of)
 
 
-class Levels:
-    """When an operation can be computed: the level of its latest input. Grows with the program."""
+class Elimination(Draft):
+    """A system of equations on its way through the passes. Attributes below those of the system itself are what one
+    pass leaves to the next."""
 
-    def __init__(self, program: Program, block_of: np.ndarray) -> None:
-        self._program, self._block_of, self._known = program, block_of, []
+    kind = "straight-line"
+    program: Program
+    x: np.ndarray
+    residual: np.ndarray
+    jacobian: list[dict[int, int]]
+    samples: dict  # every input with its sampled values; the first sample is the actual start
+    names: tuple[tuple[str, ...], tuple[str, ...]]  # of unknowns and equations, for messages
+    any_pivots = False  # linear blocks are solved at once whatever their pivots; the caller watches them
 
-    def __getitem__(self, node: int) -> int:
-        known, program = self._known, self._program
-        for k in range(len(known), node + 1):
-            op = program.op[k]
-            if op == CONST:
-                known.append(AT_COMPILATION)
-            elif op == INPUT:
-                kind, index = program.value[k]
-                run_level = ONCE_A_RUN if kind.startswith("parameter") or kind == "h" else ONCE_A_STEP
-                known.append(FIRST_BLOCK + int(self._block_of[index]) if kind == "x" else run_level)
-            elif op == LINEAR:
-                known.append(max((known[a] for a in program.value[k].values()), default=AT_COMPILATION))
-            else:
-                known.append(max([known[a] for a in program.args[k]]))
-        return known[node]
+    values: Values
+    scaling: Scaling
+    pairs: list[tuple[int, int]]  # (equation, unknown) that are substituted
+    resolved: dict[int, int]
+    matrix: list[dict[int, int]]
+    right: dict[int, int]  # equations that are left
+    components: list[tuple[list[int], list[int]]]  # (equations, unknowns) in the order of their solution
+    levels: Levels
+    growth: list[int]
+    pivots: list[int]
+    reduced: Reduced
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: tuple[list[int], int, int] | None = None
+
+    def leave(self, nodes: Iterable[int], unknowns: int, entries: int) -> None:
+        """What a pass leaves of the equations: their operations, unknowns, and entries of the matrix."""
+        self._left = list(nodes), unknowns, entries
+
+    def leave_matrix(self) -> None:
+        """The same, while the equations left and their matrix say it."""
+        entries = [node for i in self.right for node in self.matrix[i].values()]
+        self.leave([*self.right.values(), *entries], len(self.right), len(entries))
+
+    def leave_blocks(self) -> None:
+        """The same, once there are blocks."""
+        blocks = self.reduced.blocks
+        newton = sum(len(block.unknowns) for block in blocks)
+        self.leave([*self.reduced.growth, *[k for b in blocks for k in (*b.update, *b.growth)]], newton, 0)
+
+    def results(self) -> dict:
+        return {} if self._left is None else {"equations": self._left[0]}
+
+    def sizes(self) -> dict[str, int]:
+        if self._left is None:
+            return {}
+        _, unknowns, entries = self._left
+        op = self.program.op
+        needed = self.program.needed([int(node) for part in self.results().values() for node in np.ravel(part)])
+        operations = sum([op[k] not in (CONST, INPUT) for k in needed])
+        return {"operations": operations, "unknowns": unknowns, "nonzeros": entries}
 
 
-def substitute(program: Program, roots: list[int], mapping: dict[int, int]) -> list[int]:
-    """The roots with every unknown of `mapping` replaced; `mapping` also remembers what was rewritten."""
-    late = program.late
-    for root in roots:
-        if root in mapping or not late[root]:
-            continue
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if node in mapping:
-                stack.pop()
-                continue
-            waiting = [a for a in program.args[node] if late[a] and a not in mapping]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            arguments = program.args[node]
-            new = tuple([mapping[a] if late[a] else a for a in arguments])
-            mapping[node] = node if new == arguments else program.apply(program.op[node], *new)
-            stack.pop()
-    return [mapping[root] if late[root] else root for root in roots]
+def scale(draft: Elimination) -> None:
+    """Every equation and unknown has entries; how large these are at the samples."""
+    n = len(draft.x)
+    check_structure(*places(draft.jacobian), n, draft.names)
+    draft.values = Values(draft.program, draft.samples)
+    draft.scaling = Scaling.of(draft.values, draft.jacobian, n)
+    entries = [node for row in draft.jacobian for node in row.values()]
+    draft.leave([*draft.residual.tolist(), *entries], n, len(entries))
 
 
-def reduce_step(
-    program: Program,
-    x: np.ndarray,
-    residual: np.ndarray,
-    jacobian: list[dict[int, int]],
-    samples: dict,
-    unknown_names: tuple[str, ...],
-    equation_names: tuple[str, ...],
-    any_pivots: bool = False,
-) -> Reduced:
-    """Run the four passes. `any_pivots` solves linear blocks at once whatever their pivots; the caller watches them.
+def substitute_unknowns(draft: Elimination) -> None:
+    """Unknowns that stand linearly in some equation are written by the others."""
+    program, x, residual, jacobian = draft.program, draft.x, draft.residual, draft.jacobian
+    draft.pairs, definitions, draft.growth = substitution_pairs(
+        program, x, residual, jacobian, draft.values, draft.scaling
+    )
+    draft.resolved = resolved = resolve(program, x, definitions)
+    rows_left = sorted(set(range(len(x))) - {i for i, _ in draft.pairs})
+    draft.matrix = [dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian]
+    right = substitute(program, residual[rows_left].tolist(), resolved)
+    draft.right = dict(zip(rows_left, right, strict=True))
+    draft.leave_matrix()
 
-    `samples` maps every input to its sampled values; the first sample is the actual start.
-    """
-    n = len(x)
-    names = (unknown_names, equation_names)
-    check_structure(*_places(jacobian), n, names)
-    values = Values(program, samples)
-    scaling = Scaling.of(values, jacobian, n)
 
-    pairs, definitions, growth = substitution_pairs(program, x, residual, jacobian, values, scaling)
-    resolved = _resolve(program, x, definitions)
-    rows_left = sorted(set(range(n)) - {i for i, _ in pairs})
-    unknowns_left = sorted(set(range(n)) - {j for _, j in pairs})
-    matrix = [dict(zip(row, substitute(program, list(row.values()), resolved), strict=True)) for row in jacobian]
-    right = dict(zip(rows_left, substitute(program, residual[rows_left].tolist(), resolved), strict=True))
-    pivots = eliminate_columns(program, matrix, pairs)
+def take_complement(draft: Elimination) -> None:
+    """The Jacobian of the equations left by the unknowns left."""
+    draft.pivots = eliminate_columns(draft.program, draft.matrix, draft.pairs)
+    draft.leave_matrix()
 
-    components, levels = _ordered_blocks(program, x, matrix, right, rows_left, unknowns_left, names)
-    index_of = {int(x[j]): index for index, (_, unknowns) in enumerate(components) for j in unknowns}
+
+def order_blocks(draft: Elimination) -> None:
+    """Blocks that can be solved one after the other."""
+    rows_left = list(draft.right)
+    unknowns_left = sorted(set(range(len(draft.x))) - {j for _, j in draft.pairs})
+    draft.components, draft.levels = _ordered_blocks(
+        draft.program, draft.x, draft.matrix, draft.right, rows_left, unknowns_left, draft.names
+    )
+    draft.leave_matrix()
+
+
+def eliminate_blocks(draft: Elimination) -> None:
+    """Newton's update of every block; a block that is linear in its own unknowns is solved at once."""
+    program, x, values, matrix, right = draft.program, draft.x, draft.values, draft.matrix, draft.right
+    n, rows_left, levels, growth, pivots = len(x), list(right), draft.levels, draft.growth, draft.pivots
+    index_of = {int(x[j]): index for index, (_, unknowns) in enumerate(draft.components) for j in unknowns}
     bent = dict(zip(rows_left, not_affine(program, [right[i] for i in rows_left], index_of), strict=True))
     block_of = np.zeros(n, dtype=np.int64)
     solved: dict[int, int] = {}
     blocks: list[Block] = []
-    for index, (equations, unknowns) in enumerate(components):
+    for index, (equations, unknowns) in enumerate(draft.components):
         system = [{j: matrix[i][j] for j in unknowns if j in matrix[i]} for i in equations]
         right_side = [right[i] for i in equations]
         linear = all(levels[node] < FIRST_BLOCK + index for row in system for node in row.values())
@@ -169,11 +191,12 @@ def reduce_step(
                 for full, rest, row in zip(right_side, at_zero, system, strict=True)
             )
         system = [dict(zip(row, substitute(program, list(row.values()), solved), strict=True)) for row in system]
-        pivoting = Pivoting(values, scaling.rows[equations])
+        pivoting = Pivoting(values, draft.scaling.rows[equations])
         factors = Factors(program, system, unknowns, pivoting)
         pivots += factors.pivots
-        linear = linear and (factors.safe or any_pivots)  # at once, if no pivot can come close to zero; else by Newton,
-        if linear:  # which corrects its own roundoff
+        # at once, if no pivot can come close to zero; else by Newton, which corrects its own roundoff
+        linear = linear and (factors.safe or draft.any_pivots)
+        if linear:
             right_side = at_zero
         update = factors.solve(substitute(program, right_side, solved))
         if linear:
@@ -182,14 +205,38 @@ def reduce_step(
         else:
             block_of[unknowns] = len(blocks)
             blocks.append(Block(unknowns, equations, [update[j] for j in unknowns], factors.multipliers))
+    newton = sum(len(b.unknowns) for b in blocks)
     statistics = {
         "unknowns": n,
-        "nonzeros": sum(len(row) for row in jacobian),
-        "substituted": len(pairs),
-        "solved_directly": len(unknowns_left) - sum(len(b.unknowns) for b in blocks),
+        "nonzeros": sum(len(row) for row in draft.jacobian),
+        "substituted": len(draft.pairs),
+        "solved_directly": len(rows_left) - newton,
         "newton_unknowns": [len(b.unknowns) for b in blocks],
     }
-    return Reduced(program, blocks, block_of, growth, pivots, statistics, (resolved, solved))
+    draft.reduced = Reduced(program, blocks, block_of, growth, pivots, statistics, (draft.resolved, solved))
+    draft.leave_blocks()
+
+
+#: Elimination, in the order of its passes.
+ELIMINATION = (
+    Pass("scale", scale),
+    Pass("substitute", substitute_unknowns),
+    Pass("complement", take_complement),
+    Pass("order", order_blocks),
+    Pass("eliminate", eliminate_blocks),
+)
+
+
+def reduce_system(
+    program: Program, x: np.ndarray, residual: np.ndarray, jacobian: list[dict[int, int]], samples: dict,
+    names: tuple[tuple[str, ...], tuple[str, ...]], any_pivots: bool = False,
+) -> Reduced:  # fmt: skip
+    """Run these passes alone, for a system that is no step."""
+    draft = Elimination()
+    draft.program, draft.x, draft.residual, draft.jacobian = program, x, residual, jacobian
+    draft.samples, draft.names, draft.any_pivots = samples, names, any_pivots
+    run_passes(ELIMINATION, draft)
+    return draft.reduced
 
 
 def _ordered_blocks(program: Program, x, matrix, right, rows_left, unknowns_left, names):
@@ -217,220 +264,3 @@ def _ordered_blocks(program: Program, x, matrix, right, rows_left, unknowns_left
             for node in program.needed([right[i], *matrix[i].values()], only_late=True):
                 if node in unknown_of:
                     matrix[i].setdefault(unknown_of[node], program.zero)
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Factors that bring the largest sampled entry of every row and column of the Jacobian to about one."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-
-    @classmethod
-    def of(cls, values: Values, jacobian: list[dict[int, int]], n: int) -> Scaling:
-        rows, columns = _places(jacobian)
-        sizes = [_largest(values[node]) for row in jacobian for node in row.values()]
-        return cls.of_entries(np.array(sizes), rows, columns, n)
-
-    @classmethod
-    def of_entries(cls, sizes: np.ndarray, rows: np.ndarray, columns: np.ndarray, n: int) -> Scaling:
-        """From the largest sampled size of every entry."""
-        in_row, in_column = LargestOf(rows, n), LargestOf(columns, n)
-        row_scale, column_scale = np.ones(n), np.ones(n)
-        for _ in range(12):
-            current = row_scale[rows] * sizes * column_scale[columns]
-            row_scale = row_scale / np.sqrt(_or_one(in_row(current)))
-            column_scale = column_scale / np.sqrt(_or_one(in_column(current)))
-        return cls(row_scale, column_scale)
-
-
-def _or_one(sizes: np.ndarray) -> np.ndarray:
-    return np.where(sizes > 0, sizes, 1.0)
-
-
-def _largest(value) -> float:
-    finite = np.abs(np.atleast_1d(np.asarray(value, dtype=np.float64)))
-    finite = finite[np.isfinite(finite)]
-    return float(finite.max()) if finite.size else 1.0
-
-
-def substitution_pairs(
-    program: Program, x: np.ndarray, residual: np.ndarray, jacobian: list[dict[int, int]], values: Values,
-    scaling: Scaling,
-) -> tuple[list[tuple[int, int]], dict[int, int], list[int]]:  # fmt: skip
-    """Pairs (equation, unknown) of the first pass in order, the definition of each unknown by the others, and the
-    multipliers to be watched.
-
-    Every equation is split as sum_j c_j x_j + rest, with the c_j independent of all unknowns. Taking the pair (i, j)
-    subtracts multiples of equation i from the others that hold x_j linearly. An unknown in `rest` that is itself
-    defined through x_j would make the definition circular; such pairs are passed over.
-    """
-    n = len(x)
-    constant = Levels(program, np.zeros(n, dtype=np.int64))
-    bent = not_affine(program, residual.tolist(), {int(node): j for j, node in enumerate(x.tolist())})
-    linear = [
-        {j: node for j, node in row.items() if constant[node] < FIRST_BLOCK and not bent[i] >> j & 1}
-        for i, row in enumerate(jacobian)
-    ]
-    rest = [substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0] for i in range(n)]
-    # what such an equation holds with a small coefficient does not determine the unknown: that its own one is behind a
-    # step leaves it none
-    stepped = {
-        i for i, row in enumerate(jacobian) if any(bent[i] >> j & 1 for j in row if constant[row[j]] < FIRST_BLOCK)
-    }
-    stepped |= {i for i, row in enumerate(jacobian) if bent[i] & ~sum(1 << j for j in row)}
-    for i, row in enumerate(linear):  # a function may come with derivatives that are not its own
-        if not agrees(values, int(residual[i]), rest[i], [(node, int(x[j])) for j, node in row.items()]):
-            linear[i], rest[i] = {}, int(residual[i])
-            stepped.add(i)
-    # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
-    unknown_of = {int(node): j for j, node in enumerate(x.tolist())}
-    others = [
-        (set(row) - set(linear[i]))
-        | {unknown_of[k] for k in program.needed([rest[i]], only_late=True) if k in unknown_of}
-        for i, row in enumerate(jacobian)
-    ]
-    holders: list[set[int]] = [set() for _ in range(n)]
-    for i, row in enumerate(linear):
-        for j in row:
-            holders[j].add(i)
-    sizes = Pivoting(values, scaling.rows)
-    column_size: dict[int, np.ndarray] = {}
-    for i, row in enumerate(jacobian):
-        for j, node in row.items():
-            column_size[j] = np.maximum(column_size.get(j, 0.0), sizes.size(i, node))
-    queue: list[tuple] = []
-
-    def cost_of(i: int, j: int) -> int:
-        return (len(linear[i]) + len(others[i]) - 1) * (len(holders[j]) - 1)
-
-    def propose(i: int) -> None:
-        for j, node in linear[i].items():
-            own = sizes.size(i, node)
-            late = not np.all(own >= SUBSTITUTION_THRESHOLD * column_size[j])
-            if constant[node] > ONCE_A_RUN and not _steady(values[node]):
-                continue
-            if late and (constant[node] > ONCE_A_RUN or not np.all(own >= LAST_THRESHOLD * column_size[j])):
-                continue
-            if late and i in stepped:
-                continue
-            if np.all(own > 0):
-                heapq.heappush(queue, (late, constant[node], cost_of(i, j), i, j, node))
-
-    depends: dict[int, set[int]] = {}  # defined unknown -> the unknowns in its definition
-
-    def circular(i: int, j: int) -> bool:
-        stack, seen = list(others[i]), set()
-        while stack:
-            k = stack.pop()
-            if k == j:
-                return True
-            if k not in seen:
-                seen.add(k)
-                stack.extend(depends.get(k, ()))
-        return False
-
-    for i in range(n):
-        propose(i)
-    taken: set[int] = set()
-    pairs: list[tuple[int, int]] = []
-    definitions: dict[int, int] = {}
-    growth: list[int] = []
-    while queue:
-        late, level, cost, i, j, node = heapq.heappop(queue)
-        if i in taken or linear[i].get(j) != node:
-            continue
-        if cost_of(i, j) > cost:
-            heapq.heappush(queue, (late, level, cost_of(i, j), i, j, node))
-            continue
-        if circular(i, j):
-            continue
-        taken.add(i)
-        pairs.append((i, j))
-        pivot = linear[i].pop(j)
-        inverse = program.reciprocal(pivot)
-        total = rest[i]
-        for k, coefficient in linear[i].items():
-            total = program.add(total, program.mul(coefficient, int(x[k])))
-            holders[k].discard(i)
-        definitions[j] = program.neg(program.mul(inverse, total))
-        depends[j] = set(linear[i]) | others[i]
-        holders[j].discard(i)
-        for other in sorted(holders[j]):
-            factor = program.mul(linear[other].pop(j), inverse)
-            if level > ONCE_A_RUN:
-                growth.append(factor)
-            for k, coefficient in linear[i].items():
-                new = program.sub(linear[other].get(k, program.zero), program.mul(factor, coefficient))
-                _set(linear[other], holders, other, k, new, program.zero)
-            rest[other] = program.sub(rest[other], program.mul(factor, rest[i]))
-            others[other] |= others[i]
-            if i in stepped:
-                stepped.add(other)
-            for k in others[other] & set(linear[other]):  # linear before, but hidden in the rest now
-                rest[other] = program.add(rest[other], program.mul(linear[other].pop(k), int(x[k])))
-                holders[k].discard(other)
-            propose(other)
-        holders[j].clear()
-    return pairs, definitions, growth
-
-
-def _steady(value) -> bool:
-    """Of one sign and one magnitude on all samples: a coefficient that may be divided by at every step."""
-    value = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    value = value[np.isfinite(value)]
-    return bool(value.size and (np.all(value > 0) or np.all(value < 0)) and _ratio(np.abs(value)) > 0.1)
-
-
-def _ratio(sizes: np.ndarray) -> float:
-    return float(sizes.min() / sizes.max())
-
-
-def _set(row: dict, holders: list[set[int]], i: int, j: int, node: int, zero: int) -> None:
-    if node == zero:
-        row.pop(j, None)
-        holders[j].discard(i)
-    else:
-        row[j] = node
-        holders[j].add(i)
-
-
-def _resolve(program: Program, x: np.ndarray, definitions: dict[int, int]) -> dict[int, int]:
-    """A mapping that writes every defined unknown in terms of the undefined ones."""
-    index_of = {int(node): j for j, node in enumerate(x.tolist())}
-    mapping: dict[int, int] = {}
-    state: dict[int, int] = {}
-    for first in definitions:
-        stack = [first]
-        while stack:
-            j = stack[-1]
-            if state.get(j) == 2:
-                stack.pop()
-                continue
-            used = [index_of[k] for k in program.needed([definitions[j]], only_late=True) if k in index_of]
-            waiting = [k for k in used if k in definitions and state.get(k) != 2]
-            if waiting and state.get(j) != 1:
-                state[j] = 1
-                stack.extend(waiting)
-                continue
-            mapping[int(x[j])] = substitute(program, [definitions[j]], mapping)[0]
-            state[j] = 2
-            stack.pop()
-    return mapping
-
-
-def _places(jacobian: list[dict[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Row and column of every entry."""
-    rows = np.repeat(np.arange(len(jacobian)), [len(row) for row in jacobian])
-    return rows, np.array([j for row in jacobian for j in row], dtype=np.int64)
-
-
-def check_structure(rows: np.ndarray, columns: np.ndarray, n: int, names) -> None:
-    """Refuse an equation without unknowns and an unknown without equations."""
-    unknown_names, equation_names = names
-    empty = np.flatnonzero(np.bincount(rows, minlength=n) == 0)
-    if len(empty):
-        raise ModelError(f"structurally singular: the equation {equation_names[empty[0]]!r} contains no unknown.")
-    missing = np.flatnonzero(np.bincount(columns, minlength=n) == 0)
-    if len(missing):
-        raise ModelError(f"structurally singular: no equation depends on the unknown {unknown_names[missing[0]]!r}.")

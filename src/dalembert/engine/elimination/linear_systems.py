@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..program.array_program import CONST, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import CONST, ArrayProgram
+from ..program.levels import WITH_UNKNOWNS
 from ..program.program import Program, Values
 from ..values.array_values import ArrayValues, Rewriting
 from .array_elimination import ArrayFactors, ArrayReduced, largest_sizes
 from .array_pivots import Matrix
-from .elimination import Scaling
+from .equilibration import Scaling
 from .sparse_elimination import Factors, Pivoting
 
 

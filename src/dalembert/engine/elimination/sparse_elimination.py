@@ -73,6 +73,9 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
 class TooManyOperations(Exception):
     """An elimination that fills up more than its program allows."""
 
+    def __init__(self) -> None:
+        super().__init__("more operations than straight lines are good for")
+
 
 class Factors:
     """A matrix of operations, eliminated: `solve` gives the operations of a solution for any right side.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ModelError, UnsupportedByEngine
 from ..elimination.array_elimination import TooIrregular, reduce_arrays
-from ..elimination.elimination import reduce_step
+from ..elimination.elimination import reduce_system
 from ..program.array_program import ArrayProgram
 from ..program.program import Program, by_name
 from ..trace.interpreter import trace, trace_with_entries, trace_with_jacobian
@@ -97,10 +97,10 @@ class RowSolver:
         x = program.inputs("x", count)
         if isinstance(program, ArrayProgram):
             residual, entries = trace_with_entries(program, self._residual, x, *inputs)
-            reduced = reduce_arrays(program, x, residual, entries, samples, names, names)
+            reduced = reduce_arrays(program, x, residual, entries, samples, (names, names))
         else:
             residual, jacobian = trace_with_jacobian(program, self._residual, x, *inputs)
-            reduced = reduce_step(program, x, residual, jacobian, by_name(samples), names, names, any_pivots=True)
+            reduced = reduce_system(program, x, residual, jacobian, by_name(samples), (names, names), any_pivots=True)
         if reduced.blocks:
             return None
         growth = np.array(reduced.growth, dtype=np.int64)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .columns import Column, spread
+from .levels import AT_COMPILATION, WITH_UNKNOWNS, level_of_input
 from .needed import reachable
 from .numbering import labelled
 from .operation_table import OperationTable
@@ -25,8 +26,6 @@ CONST, INPUT, LINEAR = CODE["const"], CODE["input"], CODE["linear"]
 _BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
 #: operations at most; their columns would take twelve gigabytes
 _MOST = 1 << 28
-#: when an operation can be computed: at compilation, once a run, once a step, or only with the unknowns
-AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, WITH_UNKNOWNS = 0, 1, 2, 3
 
 
 class ArrayProgram:
@@ -99,8 +98,7 @@ class ArrayProgram:
         """Inputs (kind, 0) ... (kind, count - 1)."""
         if kind not in self._inputs:
             self.kinds.append(kind)
-            when = WITH_UNKNOWNS if kind == "x" else ONCE_A_STEP
-            when = ONCE_A_RUN if kind == "h" or kind.startswith("parameter") else when
+            when = level_of_input(kind)
             self._inputs[kind] = self._append(INPUT, len(self.kinds) - 1, np.arange(count), -1, count, 0, when)
         return self._inputs[kind]
 

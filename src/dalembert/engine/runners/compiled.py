@@ -13,6 +13,7 @@ from ..elimination.array_elimination import TooIrregular
 from ..machine.arithmetic import Arithmetic
 from ..machine.compilation import lanes
 from ..machine.effort import TieredCode, arguments
+from ..program.passes import logged
 from ..scales.compiled_scaling import CompiledScaling
 from ..scales.rolled_scaling import Code, RolledScaling
 from ..step.array_step import ArrayStep
@@ -35,9 +36,14 @@ class Compiled:
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
         self.operations = step.statistics["operations_per_step"]
         effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
-        text = StepEmitter(step, arithmetic, compensated).text()
-        self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
-        self.scaling = CompiledScaling(step)
+        log, operations = step.log, {"operations": self.operations}
+        with logged(log, self.kind, "emit", operations) as after:
+            text = StepEmitter(step, arithmetic, compensated).text()
+            after["lines"] = text.count("\n")
+        with logged(log, self.kind, "compile", after):
+            self.code = TieredCode(text, "straight lines", arguments(13), effort, soon)
+        with logged(log, self.kind, "scales", {}):
+            self.scaling = CompiledScaling(step)
 
     def improve(self) -> None:
         """Begin to make the code as fast as it gets."""
@@ -60,11 +66,18 @@ class CompiledLoops:
     kind = "rolled"
 
     def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
-        emitter = RolledEmitter(step, arithmetic, compensated, lanes())
-        if emitter.lonely > MOST_LONELY:
-            raise TooIrregular
         self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
-        self.code = TieredCode(emitter.text(), "loops", arguments(15), 2, soon)
+        log, operations = step.log, {"operations": step.statistics["operations_per_step"]}
+        with logged(log, self.kind, "schedule", operations) as loops:
+            emitter = RolledEmitter(step, arithmetic, compensated, lanes())
+            loops["alone"] = int(emitter.lonely)
+            if emitter.lonely > MOST_LONELY:
+                raise TooIrregular
+        with logged(log, self.kind, "emit", loops) as after:
+            text = emitter.text()
+            after["lines"] = text.count("\n")
+        with logged(log, self.kind, "compile", after):
+            self.code = TieredCode(text, "loops", arguments(15), 2, soon)
         self._first = emitter.work(np.longdouble if arithmetic.extended else np.float64)
         self._spare = [self._first]
         self._places = emitter.places()

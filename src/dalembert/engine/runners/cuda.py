@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import UnsupportedByEngine
 from ..code.ptx import ARRAYS, BLOCK, PtxEmitter, to_ptx
 from ..contract import FIRST_CONTRACTION, OK, StepFunctions, extrapolation_weights
+from ..program.passes import told
 from ..scales.scaling import NewtonScaling
 from ..step.step_program import build_step_program
 
@@ -76,6 +77,7 @@ class CudaRun:
         attributes = self._kernel.attributes
         return {
             **self.step.statistics,
+            "passes": told(self.step.log),
             "device": self._card,
             "registers": attributes["num_regs"],
             "local_bytes": attributes["local_size_bytes"],

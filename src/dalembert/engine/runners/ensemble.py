@@ -19,6 +19,7 @@ from ..code.loop import POINTERS
 from ..contract import FIRST_CONTRACTION, HISTORY, OK, StepFunctions, extrapolation_weights
 from ..machine.arithmetic import Arithmetic
 from ..machine.compilation import compile_text, lanes
+from ..program.passes import told
 from ..scales.scaling import NewtonScaling
 from ..step.step_program import build_step_program
 from .compiled import Compiled
@@ -53,7 +54,12 @@ class EnsembleRun:
         self._scaling = NewtonScaling(self.step)
 
     def report(self) -> dict:
-        return {**self.step.statistics, "from_cache": self._compiled.code.from_cache, "lanes": self.width}
+        return {
+            **self.step.statistics,
+            "passes": told(self.step.log),
+            "from_cache": self._compiled.code.from_cache,
+            "lanes": self.width,
+        }
 
     @property
     def chunk_steps(self) -> int:

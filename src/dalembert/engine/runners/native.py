@@ -27,28 +27,18 @@ from ..contract import (
     StepFunctions,
     extrapolation_weights,
 )
-from ..elimination.array_elimination import TooIrregular
-from ..elimination.sparse_elimination import TooManyOperations
-from ..functions.function import TracedInArrays
 from ..machine.arithmetic import Arithmetic
+from ..program.passes import told
 from ..scales.compiled_scaling import CompiledScaling
-from ..step.array_step import ArrayStep, build_array_step
-from ..step.step_program import StepProgram, build_step_program
-from .compiled import Compiled, CompiledLoops
+from ..step.array_step import ArrayStep
 from .interruption import is_wanted, unless_abandoned
 from .rescue import ROUNDOFF, Rescue
+from .translation import TooLarge, translated
 
 #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
 CHUNK_OPERATIONS = 200_000_000
 #: The first run with some code, if it takes fewer steps, gets code that is there soon (`tiers.py`).
 SHORT_RUN = 50_000
-#: Unknowns of the method from which on the step is rolled into loops.
-ROLLED_FROM = 300
-#: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
-#: the processor, they take two to three times as long as a band.
-BANDS_FROM, MOST_OPERATIONS = 100, 32_000
-
-
 #: places of arguments that grow with the run
 _SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "iterations", "worst"))
 #: where t, h and all else lie from which scales are computed, and where these go
@@ -68,15 +58,6 @@ RESCUES_A_CHANGE = 50
 #: Pivots that a run may choose anew (each takes as long as the first translation), and steps of it that may be rescued
 #: (each takes as long as thousands of others), at first and for every step taken.
 MOST_PIVOT_CHANGES, MOST_RESCUES, RESCUES_A_STEP = 20, 1000, 0.02
-
-
-class TooLarge(Exception):
-    """Compiling the step would take minutes; `traced` holds its residual, where that was traced already, by the
-    functions that it belongs to: it may be one phase of the step."""
-
-    def __init__(self, reason: str, traced: dict[StepFunctions, TracedInArrays] | None = None) -> None:
-        super().__init__(reason)
-        self.traced = traced or {}
 
 
 class NativeRun:
@@ -127,35 +108,9 @@ class NativeRun:
             self._builds[key] = {name: vars(self)[name] for name in _OF_A_BUILD}
 
     def _translate(self, state: np.ndarray, t, h, parameters: np.ndarray, seed: int) -> None:
-        self.step: StepProgram | ArrayStep
-        self._compiled: Compiled | CompiledLoops
-        where = (self.functions, state, float(t), h, parameters, seed)
         self.pivots = {"state": state, "t": float(t), "h": float(h), "seed": seed} if seed else None
         how = self._arithmetic, self._compensated, self._soon
-        size = self.functions.size
-        try:
-            if size < ROLLED_FROM:
-                # explicit steps have nothing that a band could do better; contacts were quicker in straight lines
-                banded = size >= BANDS_FROM and self.functions.smooth and not self.functions.explicit
-                most = MOST_OPERATIONS if banded else np.inf
-                self.step = build_step_program(*where, most=most)
-                self._compiled = Compiled(self.step, *how)
-            else:
-                self.step = build_array_step(*where)
-                self._compiled = CompiledLoops(self.step, *how)
-        except TooManyOperations:
-            try:
-                self.step = build_array_step(*where)
-                self._compiled = CompiledLoops(self.step, *how)
-            except TooIrregular:
-                self.step = build_step_program(*where)
-                self._compiled = Compiled(self.step, *how)
-        except TooIrregular as failure:
-            if not self._arithmetic.extended:
-                traced = {} if failure.traced is None else {self.functions: failure.traced}
-                raise TooLarge("its equations are many and do not fall into loops", traced) from None
-            self.step = build_step_program(*where)
-            self._compiled = Compiled(self.step, *how)
+        self.step, self._compiled = translated(self.functions, state, float(t), h, parameters, seed, *how)
         self._scaling = self._compiled.scaling
         functions, item = self.functions, np.dtype(self._dtype).itemsize
         self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
@@ -188,6 +143,7 @@ class NativeRun:
         counted = {name: count for name, count in self._counts.items() if count}
         return {
             **self.step.statistics,
+            "passes": told(self.step.log),
             "code": self._compiled.kind,
             "from_cache": self._compiled.code.from_cache,
             **counted,

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..program.array_program import CODE, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import CODE, ArrayProgram
+from ..program.levels import WITH_UNKNOWNS
 from ..step.array_step import ArrayStep
 from ..step.step_program import StepProgram
 

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..contract import StepFunctions
-from ..elimination.array_elimination import ArrayReduced, TooIrregular, operation_count, reduce_arrays
+from ..elimination.array_elimination import (
+    ELIMINATION,
+    ArrayElimination,
+    ArrayReduced,
+    Plan,
+    TooIrregular,
+    operation_count,
+)
 from ..elimination.array_probe import Equations
 from ..elimination.banded import MOST_WORK, band_of
-from ..elimination.elimination import FIRST_BLOCK
 from ..elimination.linear_systems import ArrayLinearSystems
 from ..functions.function import TracedInArrays
 from ..program.array_program import ArrayProgram
+from ..program.levels import FIRST_BLOCK
+from ..program.passes import Pass, run_passes
 from ..trace.interpreter import trace, trace_with_entries
 from ..values.array_values import ArrayEvaluator
 
@@ -45,6 +53,7 @@ class ArrayStep:
     unknowns: np.ndarray  # those that Newton finds, block after block
     guess: np.ndarray  # their starting values, operations of the state
     finish: np.ndarray  # increments and new values of the state
+    log: list[dict]  # what every pass did
 
     @property
     def remembered(self) -> np.ndarray:
@@ -83,32 +92,81 @@ class ArrayStep:
         return ArrayEvaluator(self.program, nodes)
 
 
-def build_array_step(
-    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0
-) -> ArrayStep:
-    """Trace, differentiate, eliminate. The pivots suit the given state and states around it."""
-    program = ArrayProgram(expected=OPERATIONS_AN_UNKNOWN * functions.size)
-    x = program.inputs("x", functions.size)
-    kinds = ("x", "t", "h", "state", "parameter")
+class ArrayDraft(ArrayElimination):
+    """A large step on its way through the passes."""
+
+    guess: np.ndarray
+    finish: np.ndarray
+    inside: ArrayLinearSystems  # those inside traced functions
+    step: ArrayStep
+
+    def __init__(
+        self, functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int
+    ) -> None:
+        super().__init__()
+        self.functions, self.seed = functions, seed
+        self.names = functions.unknowns, functions.equations
+        self.plain = {
+            "t": np.array([t]),
+            "h": np.array([h]),
+            "state": state,
+            "parameter": parameters,
+            "x": np.zeros(functions.size),
+        }
+        self.very_large = False
+
+    def results(self) -> dict[str, np.ndarray]:
+        found = super().results()
+        return {**found, "guess": self.guess, "finish": self.finish} if found else {}
+
+    def may_be_a_band(self, left: float) -> bool:
+        """Whether what is left of the unknowns may be a narrow band: as much narrower as there are fewer of them."""
+        rows, columns, _ = self.entries
+        return band_of(rows, columns, np.ones(self.functions.size), int(SLACK * MOST_WORK / left**2)) is not None
+
+    def too_irregular(self, fill: float) -> TooIrregular:
+        """What to raise, with what was traced."""
+        kinds = ("x", "t", "h", "state", "parameter")
+        traced = TracedInArrays(self.program, self.residual, self.entries, self.functions.size, kinds)
+        return TooIrregular(fill, traced)
+
+
+def trace_functions(draft: ArrayDraft) -> None:
+    """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
+    functions, plain = draft.functions, draft.plain
+    program = draft.program = ArrayProgram(expected=OPERATIONS_AN_UNKNOWN * functions.size)
+    x = draft.x = program.inputs("x", functions.size)
     rest = (
         program.inputs("t", 1)[0],
         program.inputs("h", 1)[0],
         program.inputs("state", functions.n_state),
         program.inputs("parameter", functions.n_parameters),
     )
-    guess = trace(program, functions.guess, *rest)
-    plain = {"t": np.array([t]), "h": np.array([h]), "state": state, "parameter": parameters, "x": np.zeros(len(x))}
-    start = ArrayEvaluator(program, guess)(plain)[:, 0]
-    samples = samples_around(functions, start, state, t, h, parameters, seed)
-    program.linear_systems = inside = ArrayLinearSystems(program, samples)
-    residual, entries = trace_with_entries(program, functions.residual, x, *rest)
-    finish = trace(program, functions.checked_finish, x, *rest)
-    # of what was traced, derivatives are the most, and only those of the residual itself are needed further on
-    place = program.forget_all_but(np.concatenate([residual, entries[2], finish, guess, *inside.nodes()]))
-    residual, finish, guess, entries = place[residual], place[finish], place[guess], (*entries[:2], place[entries[2]])
+    draft.guess = trace(program, functions.guess, *rest)
+    start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
+    around = plain["state"], plain["t"][0], plain["h"][0], plain["parameter"], draft.seed
+    draft.samples = samples_around(functions, start, *around)
+    program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
+    draft.residual, draft.entries = trace_with_entries(program, functions.residual, x, *rest)
+    draft.finish = trace(program, functions.checked_finish, x, *rest)
+    draft.leave(np.concatenate([draft.residual, draft.entries[2]]), functions.size, len(draft.entries[2]))
+
+
+def simplify(draft: ArrayDraft) -> None:
+    """Of what was traced, derivatives are the most, and only those of the residual itself are needed further on."""
+    program, inside, (rows, columns, nodes) = draft.program, draft.inside, draft.entries
+    place = program.forget_all_but(np.concatenate([draft.residual, nodes, draft.finish, draft.guess, *inside.nodes()]))
+    draft.residual, draft.finish, draft.guess = place[draft.residual], place[draft.finish], place[draft.guess]
+    draft.entries = rows, columns, place[nodes]
     inside.renumber(place)
-    x = program.inputs("x", functions.size)
-    equations = Equations(program, residual, entries, samples)
+    draft.x = program.inputs("x", draft.functions.size)
+    draft.leave(np.concatenate([draft.residual, draft.entries[2]]), draft.functions.size, len(rows))
+
+
+def look_ahead(draft: ArrayDraft) -> None:
+    """Whether derivatives are those of the equations, and what a piece of a large system says about the whole."""
+    functions = draft.functions
+    equations = Equations(draft.program, draft.residual, draft.entries, draft.samples)
     large = functions.size >= PIECE_FIRST_FROM
     piece = equations.piece() if large else equations
     if functions.exact is None and not piece.derivatives_hold():
@@ -117,33 +175,58 @@ def build_array_step(
     if large and not functions.explicit:
         failure = piece.tried()
         in_loops = failure is None or failure.fill <= MOST_FILL
-        if failure is not None and not in_loops and not _may_be_a_band(entries, functions.size, failure.left):
-            raise TooIrregular(failure.fill, TracedInArrays(program, residual, entries, functions.size, kinds))
-    system = (program, x, residual, entries, samples, functions.unknowns, functions.equations)
-    very_large = functions.size >= FEW_FROM and not in_loops
+        if failure is not None and not in_loops and not draft.may_be_a_band(failure.left):
+            raise draft.too_irregular(failure.fill)
+    draft.very_large = functions.size >= FEW_FROM and not in_loops
+    draft.plan = Plan(in_loops=in_loops, uniform=draft.very_large)
+
+
+def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
+    """In loops; or, if that fills up, as a band, for which couplings that are linear all along a chain are kept."""
     try:
-        reduced = reduce_arrays(*system, in_loops=in_loops, uniform=very_large)
+        run_passes(ELIMINATION, draft)
     except TooIrregular as failure:
-        if very_large:  # rather at once than fast
-            raise TooIrregular(
-                failure.fill, TracedInArrays(program, residual, entries, functions.size, kinds)
-            ) from None
-        # couplings that are linear all along a chain fill it up if they are substituted
-        if functions.explicit or not _may_be_a_band(entries, functions.size, failure.left):
+        if draft.very_large:  # rather at once than fast
+            raise draft.too_irregular(failure.fill) from None
+        if draft.functions.explicit or not draft.may_be_a_band(failure.left):
             raise
-        reduced = reduce_arrays(*system, in_loops=False, most_cost=MOST_COST)
+    else:
+        return
+    draft.plan = Plan(in_loops=False, most_cost=MOST_COST)
+    run_passes(ELIMINATION, draft)
+
+
+def finish_step(draft: ArrayDraft) -> None:
+    """Everything in terms of the unknowns that Newton finds; all else is forgotten."""
+    program, reduced = draft.program, draft.reduced
     unknowns = np.concatenate([np.zeros(0, np.int64), *[block.unknowns for block in reduced.blocks]])
-    finish = reduced.rewrite(finish)
-    put_in = inside.put_in(reduced)
-    guess, finish = put_in(guess[unknowns]), put_in(finish)
+    finish = reduced.rewrite(draft.finish)
+    put_in = draft.inside.put_in(reduced)
+    guess, finish = put_in(draft.guess[unknowns]), put_in(finish)
     place = program.forget_all_but(np.concatenate([guess, finish, *reduced.nodes()]), for_good=True)
     reduced.renumber(place)
-    return ArrayStep(functions, program, reduced, unknowns, place[guess], place[finish])
+    draft.guess, draft.finish = place[guess], place[finish]
+    draft.leave_blocks()
+    draft.step = ArrayStep(draft.functions, program, reduced, unknowns, draft.guess, draft.finish, draft.log)
 
 
-def _may_be_a_band(entries: tuple[np.ndarray, ...], size: int, left: float) -> bool:
-    """Whether what is left of the unknowns may be a narrow band: as much narrower as there are fewer of them."""
-    return band_of(entries[0], entries[1], np.ones(size), int(SLACK * MOST_WORK / left**2)) is not None
+#: The whole way of a large step; its code follows (`runners/compiled.py`: schedule, emit, compile).
+BEFORE = (Pass("trace", trace_functions), Pass("simplify", simplify), Pass("look ahead", look_ahead))
+AFTER = (Pass("finish", finish_step),)
+
+
+def build_array_step(
+    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
+    log: list[dict] | None = None,
+) -> ArrayStep:  # fmt: skip
+    """Trace, differentiate, eliminate. The pivots suit the given state and states around it. What was tried before may
+    be in the log."""
+    draft = ArrayDraft(functions, state, t, h, parameters, seed)
+    draft.log = draft.log if log is None else log
+    run_passes(BEFORE, draft)
+    eliminate_one_way_or_another(draft)
+    run_passes(AFTER, draft)
+    return draft.step
 
 
 def samples_around(

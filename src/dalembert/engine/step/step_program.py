@@ -11,8 +11,10 @@ import numpy as np
 
 from ..contract import StepFunctions
 from ..elimination.affine_forms import shorten_loops
-from ..elimination.elimination import Levels, Reduced, reduce_step
+from ..elimination.elimination import ELIMINATION, Elimination, Reduced
 from ..elimination.linear_systems import LinearSystems
+from ..program.levels import FIRST_BLOCK, Levels
+from ..program.passes import Pass, run_passes
 from ..program.program import CONST, INPUT, Program, Values, by_name
 from ..trace.interpreter import trace, trace_with_jacobian
 from ..values.scalar_values import Evaluator
@@ -46,6 +48,7 @@ class StepProgram:
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
     misled: int | None  # whether Newton found a solution that is not the one meant, as far as one can tell
     continued: np.ndarray  # what those of the next step will be about, by all unknowns of this one; or nothing
+    log: list[dict]  # what every pass did
 
     @functools.cached_property
     def remembered(self) -> list[int]:
@@ -78,9 +81,8 @@ class StepProgram:
         """Sizes before and after elimination."""
         updates = [node for block in self.reduced.blocks for node in block.update]
         levels = self.levels
-        in_loop = [
-            k for k in self.program.needed(updates) if levels[k] >= 3 and self.program.op[k] not in (CONST, INPUT)
-        ]
+        op, needed = self.program.op, self.program.needed(updates)
+        in_loop = [k for k in needed if levels[k] >= FIRST_BLOCK and op[k] not in (CONST, INPUT)]
         return {
             **self.reduced.statistics,
             "operations_per_iteration": len(in_loop),
@@ -88,14 +90,38 @@ class StepProgram:
         }
 
 
-def build_step_program(
-    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
-    most: float = math.inf,
-) -> StepProgram:  # fmt: skip
-    """Trace, differentiate, eliminate (until there are `most` operations). The pivots suit the given state and states
-    around it."""
-    program = Program()
-    inputs = Inputs(
+class StepDraft(Elimination):
+    """A step on its way through the passes."""
+
+    inputs: Inputs
+    guess: np.ndarray
+    finish: np.ndarray
+    misled: int | None
+    continued: np.ndarray
+    inside: LinearSystems  # those inside traced functions
+    doubts: list[int]
+    step: StepProgram
+
+    def __init__(
+        self, functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int,
+        most: float,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.functions, self.seed, self.most = functions, seed, most
+        x = np.zeros(functions.size)
+        self.plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": x}
+        self.names = functions.unknowns, functions.equations
+
+    def results(self) -> dict:
+        found = super().results()
+        return {**found, "guess": self.guess, "finish": self.finish} if found else {}
+
+
+def trace_functions(draft: StepDraft) -> None:
+    """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
+    functions, plain = draft.functions, draft.plain
+    program = draft.program = Program()
+    inputs = draft.inputs = Inputs(
         x=program.inputs("x", functions.size),
         t=np.array(program.input(("t", 0))),
         h=np.array(program.input(("h", 0))),
@@ -103,35 +129,76 @@ def build_step_program(
         parameters=program.inputs("parameter", functions.n_parameters),
     )
     rest = (inputs.t, inputs.h, inputs.state, inputs.parameters)
-    guess = trace(program, functions.guess, *rest)
-    plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": np.zeros(functions.size)}
-    start = Values(program, by_name(plain)).array(guess)
-    samples = by_name(sampled_inputs(functions, start, state, t, h, parameters, seed, SAMPLES))
-    program.linear_systems = inside = LinearSystems(program, samples)
-    residual, jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
-    finish = trace(program, functions.finish, inputs.x, *rest)
-    misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
-    continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
-    program.most = most
-    reduced = reduce_step(program, inputs.x, residual, jacobian, samples, functions.unknowns, functions.equations)
-    reduced.growth += inside.growth
-    doubts = [] if misled is None else reduced.rewrite(misled[None]).tolist()
+    draft.x, draft.guess = inputs.x, trace(program, functions.guess, *rest)
+    start = Values(program, by_name(plain)).array(draft.guess)
+    around = plain["state"], plain["t"][0], plain["h"][0], plain["parameter"], draft.seed
+    draft.samples = by_name(sampled_inputs(functions, start, *around, SAMPLES))
+    program.linear_systems = draft.inside = LinearSystems(program, draft.samples)
+    draft.residual, draft.jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
+    finish = draft.finish = trace(program, functions.finish, inputs.x, *rest)
+    draft.misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
+    draft.continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
+    program.most = draft.most
+    entries = [node for row in draft.jacobian for node in row.values()]
+    draft.leave([*draft.residual.tolist(), *entries], functions.size, len(entries))
+
+
+def ask_for_doubts(draft: StepDraft) -> None:
+    """What tells that Newton found a solution that is not the one meant."""
+    functions, reduced = draft.functions, draft.reduced
+    reduced.growth += draft.inside.growth
+    draft.doubts = [] if draft.misled is None else reduced.rewrite(np.array([draft.misled])).tolist()
     if functions.smooth and not functions.explicit and reduced.blocks:
-        doubts += _turned(reduced, inputs, guess, plain)
-    shorten_loops(reduced)
+        draft.doubts += _turned(reduced, draft.inputs, draft.guess, draft.plain)
+
+
+def shorten(draft: StepDraft) -> None:
+    """Newton's iteration in forms whose coefficients do not change in it."""
+    shorten_loops(draft.reduced)
+    draft.leave_blocks()
+
+
+def finish_step(draft: StepDraft) -> None:
+    """Everything in terms of the unknowns that Newton finds."""
+    functions, program, reduced, doubts = draft.functions, draft.program, draft.reduced, draft.doubts
     unknowns = [j for block in reduced.blocks for j in block.unknowns]
-    return StepProgram(
+    draft.guess = draft.guess[unknowns] if unknowns else np.zeros(0, np.int64)
+    draft.finish = reduced.rewrite(draft.finish)
+    draft.step = StepProgram(
         functions=functions,
         program=program,
-        inputs=inputs,
+        inputs=draft.inputs,
         reduced=reduced,
         unknowns=unknowns,
-        guess=guess[unknowns] if unknowns else np.zeros(0, np.int64),
-        finish=reduced.rewrite(finish),
-        values=reduced.rewrite(inputs.x),
+        guess=draft.guess,
+        finish=draft.finish,
+        values=reduced.rewrite(draft.x),
         misled=functools.reduce(functools.partial(program.apply, "or"), doubts) if doubts and unknowns else None,
-        continued=continued[unknowns] if functions.continued else np.zeros(0, np.int64),
+        continued=draft.continued[unknowns] if functions.continued else np.zeros(0, np.int64),
+        log=draft.log,
     )
+
+
+#: The whole way of a small step; its code follows (`runners/compiled.py`: emit, compile, scales).
+PASSES = (
+    Pass("trace", trace_functions),
+    *ELIMINATION,  # scale, substitute, complement, order, eliminate
+    Pass("doubts", ask_for_doubts),
+    Pass("shorten", shorten),
+    Pass("finish", finish_step),
+)
+
+
+def build_step_program(
+    functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
+    most: float = math.inf, log: list[dict] | None = None,
+) -> StepProgram:  # fmt: skip
+    """Trace, differentiate, eliminate (until there are `most` operations). The pivots suit the given state and states
+    around it. What was tried before may be in the log."""
+    draft = StepDraft(functions, state, t, h, parameters, seed, most)
+    draft.log = draft.log if log is None else log
+    run_passes(PASSES, draft)
+    return draft.step
 
 
 #: A step so much smaller is one whose solution the method guesses well.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..program.array_program import CONST, INPUT, LINEAR, WITH_UNKNOWNS, ArrayProgram
+from ..program.array_program import CONST, INPUT, LINEAR, ArrayProgram
 from ..program.columns import Column
+from ..program.levels import WITH_UNKNOWNS
 from ..program.program import NUMPY
 from .compiled_walk import compiled_walk
 
