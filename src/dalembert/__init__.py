@@ -118,17 +118,9 @@ from .problem import (  # noqa: E402
     System,
     system,
 )
+from .simulation import Sweep, boundary_value, simulate, sweep  # noqa: E402
 from .stepping import Adaptive, ConsistentStart, Event, Events, assemble_model, check_model, consistent  # noqa: E402
-from .trajectory import (  # noqa: E402
-    Interpolated,
-    Sweep,
-    Trajectory,
-    boundary_value,
-    load,
-    mechanism,
-    simulate,
-    sweep,
-)
+from .trajectory import Interpolated, Trajectory, load, mechanism  # noqa: E402
 
 # What joints and bodies did is found from the poses of a run.
 Trajectory.joint, Trajectory.body, Trajectory.contact = mechanism.joint, mechanism.body, mechanism.contact

@@ -19,11 +19,12 @@ from ..formulation import Mechanics, mechanics_of, symmetries
 from ..method import METHODS, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
 from ..problem import System as LagrangianSystem
+from ..simulation import simulate
 from ..stepping import Layout, assemble, check_fit, consistent
 from ..stepping.consistent import START_TOLERANCE, velocity_and_momentum
 from ..stepping.model_check import DENSE_ROWS, check_regular, independent_rows, layout_of
 from ..stepping.scales import constraints_at, hidden_at, relative
-from ..trajectory import Trajectory, simulate
+from ..trajectory import Trajectory
 from . import show
 from .models import Launch, launch_from, system_from
 from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepSize, System, invariant_changes

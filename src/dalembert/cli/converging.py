@@ -15,8 +15,8 @@ from ..gallery import Ready
 from ..method import EventCapturing, lobatto_iiia, method_named
 from ..plots import FIGURE_TYPES, checked_target, plot_convergence
 from ..problem import AbstractSystem, State
+from ..simulation import simulate
 from ..stepping import consistent
-from ..trajectory import simulate
 from . import show
 from .models import Launch, launch_from, system_from
 from .simulating import P0, Q0, T0, V0, MethodName, Parameters, System, TEnd

@@ -17,8 +17,8 @@ from ..errors import InputError, StepFailure
 from ..gallery import SYSTEMS
 from ..method import METHODS, Method
 from ..problem import AbstractSystem
-from ..stepping import Store
-from ..trajectory import simulate
+from ..simulation import simulate
+from ..storage import Store
 from . import show
 from .models import found_in_file
 from .simulating import summary_rows

@@ -13,7 +13,8 @@ from ..errors import StepFailure
 from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
 from ..problem import OverdeterminedDAE
-from ..trajectory import Trajectory, has_energy, simulate
+from ..simulation import simulate
+from ..trajectory import Trajectory, has_energy
 from . import show
 from .models import launch_from, system_from
 

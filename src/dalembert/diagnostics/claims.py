@@ -21,8 +21,9 @@ from ..errors import DalembertError, InputError, MethodDoesNotFit
 from ..formulation import mechanics_of, symmetries
 from ..method import Claims, Method
 from ..problem import AbstractSystem, State, prepared
+from ..simulation import simulate
 from ..stepping import consistent
-from ..trajectory import Trajectory, simulate
+from ..trajectory import Trajectory
 from .convergence import EndErrors, ObservedOrder, end_errors, observed_order
 from .invariants import drift
 from .reference import reference_solution

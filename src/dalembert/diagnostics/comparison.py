@@ -11,8 +11,8 @@ from ..engine import finish_compiling
 from ..errors import StepFailure
 from ..method import Method
 from ..problem import AbstractSystem, State, prepared
+from ..simulation import simulate
 from ..stepping import observe
-from ..trajectory import simulate
 from .foreign import ForeignSolver
 
 #: A program of others is asked for its states at this many times: enough to see constraints and energy go.

@@ -18,7 +18,8 @@ from ..arguments import binds, choice, count, floats, instance, interval, positi
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, State
-from ..trajectory import Trajectory, simulate
+from ..simulation import simulate
+from ..trajectory import Trajectory
 from .reference import reference_solution
 
 #: Only below this error may a flat end be roundoff (that of a multiplier is about 1e-16 / h^2).

@@ -35,8 +35,9 @@ from ..method import (
 )
 from ..problem import AbstractSystem, prepared
 from ..problem.starting import WithStart
+from ..simulation import simulate
 from ..stepping import cause_in_substeps, check_fit, consistent
-from ..trajectory import Trajectory, simulate
+from ..trajectory import Trajectory
 
 #: Steps of the coarsest run over a piece, of methods of low and of high order, and the most that are tried. Steps that
 #: are too large take long: they fail, and are mended one by one.

@@ -16,8 +16,8 @@ from ..errors import InputError, StepFailure
 from ..formulation import Mechanics, mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
+from ..simulation import simulate
 from ..stepping import consistent, integrate
-from ..trajectory import simulate
 
 
 def symplectic_defect(

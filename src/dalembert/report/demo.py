@@ -14,7 +14,7 @@ from ..errors import DalembertError, InputError
 from ..gallery import GALLERY, Ready
 from ..method import CATALOGUE, Method
 from ..plots import animate, plot, plot_convergence, write_atomically
-from ..trajectory import simulate
+from ..simulation import simulate
 from .measure import Measurement, measure
 from .page import Picture, SystemSection, page, small
 

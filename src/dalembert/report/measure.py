@@ -10,7 +10,8 @@ from ..diagnostics import EndErrors, measured
 from ..gallery import Ready
 from ..gallery.settings import case_of
 from ..method import Method
-from ..trajectory import Trajectory, simulate
+from ..simulation import simulate
+from ..trajectory import Trajectory
 
 #: The speed is that of the fastest of so many runs.
 REPEATS = 5

@@ -4,8 +4,6 @@ from .adaptive import Adaptive, integrate_adaptive
 from .assembly import Assembly, assemble_model
 from .assembly_report import Report, check_model
 from .backwards import cause_in_substeps
-from .boundary_value import solve_boundary_value
-from .checkpoint import is_store, request_of
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
 from .ensemble import member, observe_batch
@@ -16,8 +14,6 @@ from .model_check import independent_rows, layout_of
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .simulate import Run, Status, final_status, integrate, status_of_code
 from .step import Layout, assemble, check_fit
-from .store import Store, StoredStates
-from .store_files import Damaged, temporary_of
 from .traced import recognised
 from .variable_steps import integrate_sizes, is_sequence
 
@@ -27,7 +23,6 @@ __all__ = [
     "Adaptive",
     "Assembly",
     "ConsistentStart",
-    "Damaged",
     "Event",
     "Events",
     "Family",
@@ -35,8 +30,6 @@ __all__ = [
     "Report",
     "Run",
     "Status",
-    "Store",
-    "StoredStates",
     "assemble",
     "assemble_model",
     "cause_in_substeps",
@@ -54,7 +47,6 @@ __all__ = [
     "integrate_events",
     "integrate_sizes",
     "is_sequence",
-    "is_store",
     "is_traced",
     "layout_of",
     "least_norm",
@@ -65,9 +57,6 @@ __all__ = [
     "recognised",
     "redundant_multipliers",
     "repeated_steps",
-    "request_of",
     "rows_along",
-    "solve_boundary_value",
     "status_of_code",
-    "temporary_of",
 ]

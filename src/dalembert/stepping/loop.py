@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..engine import OK, Carry, Chunk, Interruption
-from .store import StoredStates
+from ..engine import OK, Carry, Chunk, Interruption, StepFunctions
+from ..method import Method
+from ..problem import AbstractSystem
+from .step import Layout
 
 #: A failed step is halved at most so often: into 64 parts.
 HALVINGS = 6
@@ -34,6 +36,17 @@ class Plan:
     parameters: np.ndarray
     retry: bool  # halve a step that fails
     reason: Callable[[Carry, int, float], int]  # (carry, status, residual) of a failed step -> the status that is meant
+
+
+class Origin(NamedTuple):
+    """What a run is a run of."""
+
+    system: AbstractSystem
+    method: Method
+    functions: StepFunctions
+    layout: Layout
+    rows: tuple[int, ...] | None
+    compensated: bool
 
 
 class Intervals:
@@ -87,7 +100,7 @@ class Record:
         return time.perf_counter() - self._begun
 
     @property
-    def stored(self) -> StoredStates | None:
+    def stored(self) -> Any:
         """Where the rows are, if they are not in memory."""
         return None
 
@@ -118,6 +131,18 @@ class Record:
 
     def close(self) -> None:
         """Give up what the record holds of the system."""
+
+
+class Keeping(Protocol):
+    """Where a run keeps its record, if not in memory: what the loop has to know of it."""
+
+    def limit(self) -> int | None:
+        """The number of steps after which the record is to be kept at least; None leaves it to the record."""
+        ...
+
+    def record(self, plan: Plan, runner: Any, carry: Carry, about: Origin) -> Record:
+        """The record of a run that begins, or goes on where it was left."""
+        ...
 
 
 def take_steps(runner: Any, record: Record, report) -> bool:

@@ -31,16 +31,14 @@ from ..errors import InputError, MethodDoesNotFit
 from ..method import Method
 from ..problem import AbstractSystem, prepared
 from .backwards import cause_in_substeps
-from .checkpoint import Request, stored_record
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .ensemble import array_shape, batch_size, integrate_ensemble
 from .family import facts_at, flat_parameters
-from .loop import Plan, Record, take_steps
+from .loop import Keeping, Origin, Plan, Record, take_steps
 from .progress import ProgressBar
 from .redundant import RedundantRun, runner_for
 from .step import Layout, assemble, check_fit
-from .store import StoredStates
 
 #: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
 CHUNK_NUMBERS = 4_000_000
@@ -87,7 +85,7 @@ class Run:
     h: float
     stats: dict[str, Any] = field(default_factory=dict)
     events: Any = None  # an `Events`, where the method finds them
-    stored: StoredStates | None = None  # where t, states and iterations are, if they are not here
+    stored: Any = None  # where t, states and iterations are, if they are not here
 
 
 def integrate(
@@ -109,7 +107,7 @@ def integrate(
     traced_check: bool = True,
     any_velocity: bool = False,
     retry: bool = False,
-    checkpoint: Request | None = None,
+    checkpoint: Keeping | None = None,
 ) -> Run:
     """Take the steps; see `dalembert.simulate` for the arguments.
 
@@ -284,7 +282,7 @@ def _run_eagerly(
     extended,
     times,
     retry,
-    checkpoint: Request | None,
+    checkpoint: Keeping | None,
 ) -> Run:
     parameters = np.asarray(flat_parameters(system))
     begun = time.perf_counter()
@@ -310,9 +308,11 @@ def _run_eagerly(
     chunk_steps = runner.chunk_steps if most is None else min(runner.chunk_steps, most)
     plan = _plan(layout.n_state, chunk_steps, t0, h, steps, save_every, parameters, retry, reason)
     first = runner.first_carry(state)
-    record = Record(plan, first) if checkpoint is None else stored_record(
-        checkpoint, plan, runner, first, system, method, functions, layout, start.rows, compensated
-    )  # fmt: skip
+    if checkpoint is None:
+        record = Record(plan, first)
+    else:
+        about = Origin(system, method, functions, layout, start.rows, compensated)
+        record = checkpoint.record(plan, runner, first, about)
     try:
         with ProgressBar(progress, steps) as report:
             interrupted = take_steps(runner, record, report)

@@ -43,12 +43,12 @@ from ..stepping import (
     redundant_multipliers,
     status_of_code,
 )
+from ..storage.files import dataset_of, read, write
+from ..storage.stored_arrays import StoredArrays, read_only, read_store
+from ..storage.versions import versions
 from .attached import Attached
-from .files import dataset_of, read, write
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
-from .stored import StoredArrays, read_only, read_store
-from .versions import versions
 
 
 @jax.tree_util.register_pytree_node_class

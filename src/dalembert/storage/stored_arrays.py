@@ -14,7 +14,9 @@ import numpy as np
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
-from ..stepping import Damaged, Status, Store, StoredStates, final_status
+from ..stepping import Status, final_status
+from .store import Store, StoredStates
+from .store_files import Damaged
 
 #: Arrays up to this size stay in memory once they were read; larger ones only as long as somebody holds them.
 KEPT_BYTES = 64 << 20

@@ -17,9 +17,9 @@ from ..engine import RowNewton
 from ..errors import InputError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem
-from .consistent import is_traced
-from .family import Family, flat_parameters, for_family
-from .step import Layout
+from ..stepping.consistent import is_traced
+from ..stepping.family import Family, flat_parameters, for_family
+from ..stepping.step import Layout
 
 #: Steps in which the straight line is walked.
 COARSE_STEPS = 32

@@ -17,7 +17,8 @@ import numpy as np
 import xarray as xr
 
 from ..errors import InputError
-from ..stepping import EVENT_PREFIX, temporary_of
+from ..stepping import EVENT_PREFIX
+from .store_files import temporary_of
 
 MARK, DIGEST_BYTES = b"dalembert trajectory, BLAKE2 ", 32
 _DIMENSIONS = {

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..stepping import Damaged
-from ..stepping.identity import differences
-from ..stepping.store_files import (
+from .identity import differences
+from .store_files import (
+    Damaged,
     array_metadata,
     digest,
     envelope,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine import HISTORY, STATUS, Carry
 from ..problem import State
-from .loop import Plan
+from ..stepping.loop import Plan
 from .store import Checkpoint, Store
 from .store_files import Damaged
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.stepping import store, store_files
-from dalembert.trajectory import files
+from dalembert.storage import files, store, store_files
 
 STEPS, KILLS = 1_000_000, 20
 #: Damaged stores and damaged files: together at least 2,000.

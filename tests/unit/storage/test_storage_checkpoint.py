@@ -13,8 +13,8 @@ import xarray as xr
 
 import dalembert as da
 from dalembert.cli.app import run as command
-from dalembert.stepping import store_files
-from dalembert.stepping.checkpoint import StoredRecord
+from dalembert.storage import store_files
+from dalembert.storage.checkpoint import StoredRecord
 
 
 class Pendulum(da.System):
@@ -244,7 +244,7 @@ def test_other_equations_under_the_same_name_are_refused(whole):
 
 
 def test_another_version_is_refused(whole, monkeypatch):
-    from dalembert.stepping import identity
+    from dalembert.storage import identity
 
     versions = {**identity._versions(), "dalembert": "9.9.9"}
     monkeypatch.setattr(identity, "_versions", lambda: versions)

@@ -230,8 +230,8 @@ def test_ten_thousand_double_pendulums_and_a_lost_worker(tmp_path):
 
 
 def test_processes_that_begin_or_write_the_same_sweep_do_not_meet(tmp_path, monkeypatch):
-    from dalembert.stepping import temporary_of
-    from dalembert.trajectory.sweep_store import SweepStore
+    from dalembert.storage import temporary_of
+    from dalembert.storage.sweep_store import SweepStore
 
     assert temporary_of(tmp_path / "c.0") != temporary_of(tmp_path / "c.0")
     store = tmp_path / "sweep.zarr"

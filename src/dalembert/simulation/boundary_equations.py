@@ -23,8 +23,8 @@ from ..engine import Function, RowFunction, RowJacobian, StepFunctions
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem
-from .family import Family, equation, flat_parameters, for_family
-from .step import Layout, assemble
+from ..stepping.family import Family, equation, flat_parameters, for_family
+from ..stepping.step import Layout, assemble
 
 
 class StepRows(NamedTuple):

@@ -26,13 +26,13 @@ from ..engine import OK, raising
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, StepFailure
 from ..method import Method
 from ..problem import AbstractSystem, prepared
+from ..stepping.consistent import START_TOLERANCE, _check_freedom, _vector, is_traced, prepare_start
+from ..stepping.model_check import independent_rows, layout_of
+from ..stepping.scales import constraints_at, relative
+from ..stepping.simulate import Run, Status, _steps, check_room
+from ..stepping.step import check_fit
 from .boundary_equations import BoundaryEquations
 from .boundary_guess import given_path, path_between, states_along
-from .consistent import START_TOLERANCE, _check_freedom, _vector, is_traced, prepare_start
-from .model_check import independent_rows, layout_of
-from .scales import constraints_at, relative
-from .simulate import Run, Status, _steps, check_room
-from .step import check_fit
 
 #: An update below this is the last but one: what follows lies in the roundoff.
 LAST_UPDATE = 1e-9

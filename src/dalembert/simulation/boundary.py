@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..method import Method
 from ..problem import AbstractSystem, holding
-from ..stepping import solve_boundary_value
-from .record import Trajectory
+from ..trajectory.record import Trajectory
+from .boundary_solution import solve_boundary_value
 
 
 @holding

@@ -14,9 +14,9 @@ import numpy as np
 from ..engine import StepFunctions
 from ..method import Method
 from ..problem import AbstractSystem, parameter_record
-from .family import flat_parameters
+from ..stepping.family import flat_parameters
+from ..stepping.traced import digest_of, without_places
 from .store_files import packed
-from .traced import digest_of, without_places
 
 
 def identity_of(

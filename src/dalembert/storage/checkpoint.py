@@ -20,14 +20,12 @@ import numpy as np
 
 from ..arguments import count
 from ..arguments import path as checked_path
-from ..engine import OK, Carry, Chunk, StepFunctions
+from ..engine import OK, Carry, Chunk
 from ..errors import CheckpointFailure, InputError
-from ..method import Method
-from ..problem import AbstractSystem
+from ..stepping.loop import Origin, Plan, Record
+from ..stepping.redundant import condition_of, restore_condition, way_back
+from ..stepping.step import Layout
 from .identity import differences, identity_of
-from .loop import Plan, Record
-from .redundant import condition_of, restore_condition, way_back
-from .step import Layout
 from .store import LOCK, Column, Store, StoredStates
 from .store import Checkpoint as Link
 from .store_files import Damaged
@@ -60,6 +58,10 @@ class Request:
             return None
         asked = Store.open(self.path).description.get("asked_every")
         return asked if isinstance(asked, int) and asked > 0 else None
+
+    def record(self, plan: Plan, runner: Any, carry: Carry, about: Origin) -> Record:
+        """The record of the run in its store."""
+        return stored_record(self, plan, runner, carry, about)
 
 
 def request_of(path, every, call: dict[str, Any] | None) -> Request:
@@ -332,19 +334,17 @@ class StoredRecord(Record):
         }
 
 
-def stored_record(
-    request: Request, plan: Plan, runner: Any, carry: Carry, system: AbstractSystem, method: Method,
-    functions: StepFunctions, layout: Layout, rows: tuple[int, ...] | None, compensated: bool,
-) -> StoredRecord:  # fmt: skip
+def stored_record(request: Request, plan: Plan, runner: Any, carry: Carry, about: Origin) -> StoredRecord:
     """The record of a run in a new store, or in the store of the same run, which goes on where it was left."""
     settings = {
         "t": [plan.t0, plan.t0 + plan.steps * plan.h],
         "h": plan.h,
         "steps": plan.steps,
         "save_every": plan.save_every,
-        "compensated": compensated,
+        "compensated": about.compensated,
         "engine": runner.name,
     }
+    system, method, functions, rows = about.system, about.method, about.functions, about.rows
     identity = identity_of(system, method, functions, np.asarray(carry.state), rows, settings)
     info = {
         "system": type(system).__name__,
@@ -356,7 +356,7 @@ def stored_record(
         "steps": plan.steps,
         "parameters": identity["parameters"],
     }
-    return StoredRecord(request, plan, runner, carry, layout, identity, info)
+    return StoredRecord(request, plan, runner, carry, about.layout, identity, info)
 
 
 def _locked(path: pathlib.Path) -> int | None:

@@ -21,10 +21,10 @@ from ..stepping import (
     integrate_sizes,
     is_sequence,
     is_traced,
-    request_of,
 )
-from .record import Trajectory
-from .stored import call_of
+from ..storage import request_of
+from ..storage.stored_arrays import call_of
+from ..trajectory.record import Trajectory
 
 
 @holding

@@ -24,11 +24,11 @@ from ..problem import AbstractSystem, parameter_record, prepared
 from ..problem.starting import WithStart
 from ..stepping import assemble, member
 from ..stepping.consistent import prepare_start
-from ..stepping.identity import fingerprint
 from ..stepping.simulate import checked, checked_save_every
+from ..storage.identity import fingerprint
+from ..storage.sweep_store import SweepColumn, SweepStore
+from ..storage.versions import versions
 from .sweep_pieces import Done, Job, Rows, compute_piece
-from .sweep_store import SweepColumn, SweepStore
-from .versions import versions
 
 #: Trajectories of one piece: enough to fill the vector lanes of some cores, few enough to lose little with a worker.
 PIECE = 256

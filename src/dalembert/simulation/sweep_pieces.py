@@ -14,8 +14,8 @@ from ..errors import DalembertError
 from ..method import Method
 from ..problem import AbstractSystem
 from ..stepping.ensemble import forget_ensembles
-from .simulating import simulate
-from .sweep_store import SweepStore
+from ..storage.sweep_store import SweepStore
+from .simulate import simulate
 
 #: Vectorised code keeps the state of its members: one run at a time in a process.
 _ONE_AT_A_TIME = threading.Lock()

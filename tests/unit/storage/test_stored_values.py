@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.gallery import Pendulum
-from dalembert.stepping.store_files import envelope, to_json
+from dalembert.storage.store_files import envelope, to_json
 
 CALL = {"q0": [1.0, 0.0], "v0": [0.0, 0.0], "t": (0.0, 2.0), "h": 0.01, "checkpoint_every": 100}
 

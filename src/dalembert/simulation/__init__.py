@@ -1,0 +1,7 @@
+"""What the user calls: a run, runs over a grid of values, the motion between two positions."""
+
+from .boundary import boundary_value
+from .simulate import simulate
+from .sweep import Sweep, sweep
+
+__all__ = ["Sweep", "boundary_value", "simulate", "sweep"]
