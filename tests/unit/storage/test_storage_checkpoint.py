@@ -109,7 +109,9 @@ def assert_same(path, whole, case="native"):
 def whole(tmp_path_factory) -> pathlib.Path:
     """The undisturbed run, not to be changed."""
     path = tmp_path_factory.mktemp("whole") / "run.zarr"
-    assert simulate("native", path).status
+    with pytest.MonkeyPatch.context() as patch:  # this comes before what a single test prepares
+        patch.setattr("dalembert.engine.runners.interruption.SOON", 0.0)
+        assert simulate("native", path).status
     return path
 
 
@@ -331,7 +333,7 @@ def test_one_copy_of_the_description_is_enough(whole, copy):
     (copy / "description.json").write_text("{")
     assert len(da.load(copy)) == 401
     assert_same(copy, whole)
-    flip(copy / "zarr.json")
+    cut(copy / "zarr.json")  # a single byte may lie in what zarr reads and da.load does not need
     with pytest.raises(da.InputError, match="damaged"):
         da.load(copy)
 
