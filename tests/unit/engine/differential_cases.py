@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +25,6 @@ class Function:
     low: float = 0.3
     high: float = 1.6
     differentiated: bool = True
-    forward: bool = False  # a gradient would have to write to places that depend on the state, which is refused
-    elementwise: bool = False  # for which every transformation is the same on more numbers
 
 
 def _orders() -> Iterator[Function]:
@@ -144,7 +142,7 @@ def _indexing() -> Iterator[Function]:
 
 
 def of_two(name: str, call: Callable, shape: tuple[int, ...] = (2,), **limits) -> Function:
-    return Function(name, call, shape, **limits, elementwise=True)
+    return Function(name, call, shape, **limits)
 
 
 def _elementary() -> Iterator[Function]:
@@ -252,18 +250,8 @@ def _choices() -> Iterator[Function]:
 
 def _tables() -> Iterator[Function]:
     """Places that depend on the state: in known tables, and in the state itself."""
-    state_itself = (
-        "interp by the state",
-        "rows of the state",
-        "a slice",
-        "an update",
-        "the largest",
-        "sort",
-        "desc",
-        "median",
-    )
-    for function in (*_of_tables(), *_of_keys()):
-        yield replace(function, forward=function.name.startswith((*state_itself, "two keys")))
+    yield from _of_tables()
+    yield from _of_keys()
 
 
 def _of_keys() -> Iterator[Function]:
@@ -302,6 +290,83 @@ def _of_tables() -> Iterator[Function]:
     yield Function("the largest", lambda x: x[0, jnp.argmax(x[1])] * x)
     yield of_two("erf", lambda x: jax.scipy.special.erf(x) + jax.scipy.special.erfc(x**2))
     yield of_two("gelu", lambda x: jax.nn.gelu(x, approximate=False))
+
+
+def _writing() -> Iterator[Function]:
+    """To places that depend on the state."""
+
+    def whole(x):
+        return (4.0 * x - 2.5).astype(jnp.int64)
+
+    yield Function("an update", lambda x: lax.dynamic_update_slice(x, x[:, :2] ** 2, (whole(x)[0, 0], whole(x)[0, 1])))
+    for mode, what in itertools.product(("drop", "clip"), ("set", "add")):
+        yield Function(
+            f"{what} {mode}",
+            lambda x, m=mode, w=what: getattr(x.at[whole(x[0, 0]), whole(x[0])[:2]], w)(x[1, :2], mode=m),
+        )
+    for what in ("max", "min", "multiply"):
+        yield Function(
+            f"{what} there", lambda x, w=what: getattr(x.at[:, whole(x[0, 1])], w)(x[:, 0] ** 2), differentiated=False
+        )
+    yield Function("add there twice", lambda x: jnp.zeros(3).at[jnp.clip(whole(x), 0, 1)].add(x**2))
+    yield Function("a row of each", lambda x: x.at[jnp.array([0, 1]), whole(x[:, 0])].set(x[:, 1] ** 2))
+
+
+def _matrices() -> Iterator[Function]:
+    """Linear systems and factorisations; also where leading pivots are zero, and of singular matrices."""
+    hollow, rank_two = 1.0 - np.eye(4), np.array([1.0, 0.0, 1.0, 0.0])
+    square, four = (3, 3), (4, 4)
+    yield Function("solve", lambda x: jnp.linalg.solve(x, x[0] ** 2), four)
+    yield Function("solve for columns", lambda x: jnp.linalg.solve(x, x[:, :2] ** 2), square)
+    yield Function("six by six", lambda x: jnp.linalg.solve(x, x[0] ** 2), (6, 6))
+    yield Function("zero pivots", lambda x: jnp.linalg.solve(x * hollow, x[0]), four)
+    yield Function("a known matrix", lambda x: jnp.linalg.solve(jnp.asarray(hollow), x), (4,))
+    yield Function("inverse", jnp.linalg.inv, square)
+    yield Function("determinant", jnp.linalg.det, four)
+    yield Function("singular", lambda x: jnp.linalg.det(x * rank_two), four, differentiated=False)
+    yield Function("its logarithm", lambda x: jnp.stack(jnp.linalg.slogdet(x)), square)
+    yield Function("lu", lambda x: jnp.stack(jax.scipy.linalg.lu(x)), square)
+    yield Function("lu and solve", lambda x: jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(x), x[0], 1), square)
+    yield Function("cholesky", lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)), square)
+    yield Function("not positive definite", lambda x: jnp.linalg.cholesky(x - jnp.eye(3)), square, differentiated=False)
+    for left, lower, transposed, unit in itertools.product((False, True), repeat=4):
+        yield Function(
+            f"triangular {left} {lower} {transposed} {unit}",
+            lambda x, o=(left, lower, transposed, unit): lax.linalg.triangular_solve(
+                x, x[:2] if not o[0] else x[:, :2], left_side=o[0], lower=o[1], transpose_a=o[2], unit_diagonal=o[3]
+            ),
+            square,
+        )
+    yield Function("a solver of its own", _by_conjugate_gradients, (4,))
+    yield Function("two arrays", _of_two_arrays, (4,))
+
+
+def _by_conjugate_gradients(x):
+    def matrix(y):
+        return (2.0 + x**2) * y - 0.3 * jnp.roll(y, 1) - 0.3 * jnp.roll(y, -1)
+
+    def solver(matrix, right):
+        return jax.scipy.sparse.linalg.cg(matrix, right, tol=1e-15)[0]
+
+    return lax.custom_linear_solve(matrix, jnp.cos(x), solver, symmetric=True)
+
+
+def _of_two_arrays(x):
+    def matrix(y):
+        return x[0] * y[0] + jnp.sum(y[1]), x[1:3] * y[1] - y[0]
+
+    def solver(_, right):
+        system = jnp.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]) + jnp.diag(x[:3] - jnp.eye(3)[0])
+        found = jnp.linalg.solve(system, jnp.concatenate([right[0][None], right[1]]))
+        return found[0], found[1:]
+
+    def transposed(_, right):
+        system = jnp.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]) + jnp.diag(x[:3] - jnp.eye(3)[0])
+        found = jnp.linalg.solve(system.T, jnp.concatenate([right[0][None], right[1]]))
+        return found[0], found[1:]
+
+    first, second = lax.custom_linear_solve(matrix, (x[3], jnp.sin(x[:2])), solver, transposed)
+    return jnp.append(second, first)
 
 
 def of_whole(name: str, call: Callable) -> Function:
@@ -346,12 +411,15 @@ GROUPS: dict[str, list[Function]] = {
     "elementary": list(_elementary()),
     "choices": list(_choices()),
     "tables": list(_tables()),
+    "writing": list(_writing()),
+    "matrices": list(_matrices()),
     "whole numbers": list(_whole_numbers()),
 }
 
 
-def forms_of(function: Function) -> dict[str, tuple[Callable, np.ndarray]]:
-    """The function itself, under vmap, its gradient, and that under vmap; each with a point, drawn by the name."""
+def forms_of(function: Function, every: bool = False) -> dict[str, tuple[Callable, np.ndarray]]:
+    """The function itself and its gradient under vmap, or every one of itself, itself under vmap, its gradient, and
+    that under vmap; each with a point, drawn by the name."""
     random = np.random.default_rng(sum(map(ord, function.name)))
     point = random.uniform(function.low, function.high, function.shape)
     points = random.uniform(function.low, function.high, (2, *function.shape))
@@ -360,7 +428,10 @@ def forms_of(function: Function) -> dict[str, tuple[Callable, np.ndarray]]:
     def gradient(x):
         return jax.grad(lambda x: jnp.sum(function.call(x) * weights))(x)
 
-    forms = {"plain": (function.call, point), "vmap": (jax.vmap(function.call), points)}
-    if function.differentiated and not function.forward:
-        forms |= {"grad": (gradient, point), "vmap of grad": (jax.vmap(gradient), points)}
-    return {form: forms[form] for form in ("plain", "vmap of grad")} if function.elementwise else forms
+    forms = {"plain": (function.call, point)}
+    if every or not function.differentiated:
+        forms |= {"vmap": (jax.vmap(function.call), points)}
+    if function.differentiated:
+        forms |= {"grad": (gradient, point)} if every else {}
+        forms |= {"vmap of grad": (jax.vmap(gradient), points)}
+    return forms

@@ -22,10 +22,10 @@ from dalembert.errors import UnsupportedByEngine
 TOLERANCE = 1e-12
 
 
-def traced(function: Function) -> dict:
+def traced(function: Function, every: bool) -> dict:
     """Value and derivative along a direction, for every form: the jaxpr, the point, the direction."""
     found = {}
-    for form, (call, point) in forms_of(function).items():
+    for form, (call, point) in forms_of(function, every).items():
         direction = np.random.default_rng(1).uniform(-1.0, 1.0, point.shape)
 
         def pushed(x, dx, call=call):
@@ -67,9 +67,12 @@ def is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 @pytest.mark.usefixtures("quick_xla")
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["fast", "every form"])
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_numbers_are_those_of_xla(group):
-    cases = {f"{function.name}, {form}": what for function in GROUPS[group] for form, what in traced(function).items()}
+def test_the_numbers_are_those_of_xla(group, every):
+    cases = {
+        f"{function.name}, {form}": what for function in GROUPS[group] for form, what in traced(function, every).items()
+    }
     by_xla = jax.jit(
         lambda given: {
             name: jax.core.eval_jaxpr(what[0].jaxpr, what[0].consts, *given[name]) for name, what in cases.items()

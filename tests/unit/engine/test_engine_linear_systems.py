@@ -102,7 +102,7 @@ def test_solution_in_arrays():
 
 def test_without_samples_there_are_no_pivots():
     program = Program()
-    with pytest.raises(UnsupportedByEngine, match="a linear system outside of the equations of a step"):
+    with pytest.raises(UnsupportedByEngine, match="a linear system of 40 unknowns outside of the equations of a step"):
         trace(program, function, program.inputs("state", SIZE))
 
 

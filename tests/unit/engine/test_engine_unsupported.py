@@ -56,8 +56,13 @@ def test_native_refuses_and_names_the_cause(options):
     ("function", "reason"),
     [
         (lambda x: jnp.sort(jnp.tile(x, 20)), "the operation 'sort' on 60 numbers"),
-        (lambda x: jnp.linalg.solve(jnp.outer(x, x) + jnp.eye(3), x), "has no scalar translation"),
-        (lambda x: x.at[jnp.argmax(x)].set(1.0), "scatter with an index that depends on the state"),
+        (lambda x: jnp.linalg.inv(jnp.eye(9) * x[0] + x[1]), "the operation 'lu' on a matrix of 9 rows"),
+        (lambda x: jnp.linalg.cholesky(jnp.eye(25) * x[0] + x[1]), "the operation 'cholesky' on a matrix of 25 rows"),
+        (lambda x: jnp.linalg.eigh(jnp.eye(3) * x)[0], "the operation 'eigh' has no scalar translation"),
+        (
+            lambda x: jnp.zeros(9000).at[x.astype(jnp.int64)].set(1.0),
+            "writing to 27000 places that depend on the state",
+        ),
         (lambda x: jnp.tile(x, 2000)[x[0].astype(jnp.int64)], "an index that depends on the state among 6000 places"),
         (lambda x: x.astype(jnp.float32).astype(jnp.float64), "'convert_element_type' with a result of type float32"),
         (

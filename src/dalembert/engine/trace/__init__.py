@@ -1,5 +1,6 @@
 """From a function of JAX to a program.
 
-`interpreter.py` walks through the jaxpr, `primitives.py` says what each of JAX's operations becomes. May import
-`values` and what stands above it.
+`interpreter.py` walks through the jaxpr, `primitives.py` says what each of JAX's operations becomes, `lookup.py` reads
+and `writing.py` writes at places that depend on the state, `matrices.py` factorises small matrices. May import `values`
+and what stands above it.
 """

@@ -8,6 +8,7 @@ primitives move numbers around; arithmetic ones build operations. What has no tr
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from jax.extend import core as jex
 from ...errors import UnsupportedByEngine
 from ..program.array_program import ArrayProgram
 from ..program.program import Program
-from . import integers, lookup
+from . import integers, lookup, matrices, writing
 from .gather import gather, missing_entry
 from .known_numbers import QUICK, as_known, evaluate_known
 from .parameters import Parameters
@@ -53,6 +54,15 @@ def trace_with_entries(
     """The same for a program in arrays; the derivatives as (output, j, operation), sorted by output."""
     values, forms = _pushed_forward(program, function, x, *inputs)
     return values, program.entries(forms)
+
+
+def entries_of(program: AnyProgram, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row, j, operation) of the non-zero coefficients of linear forms."""
+    if isinstance(program, ArrayProgram):
+        return program.entries(forms)
+    found = [(i, j, node) for i, form in enumerate(forms.tolist()) for j, node in program.form(form).items()]
+    rows, columns, nodes = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    return rows, columns, nodes
 
 
 def _pushed_forward(program: AnyProgram, function: Callable, x, *inputs) -> tuple[np.ndarray, np.ndarray]:
@@ -109,9 +119,10 @@ class Interpreter:
     def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
         name, parameters = equation.primitive.name, Parameters(equation.params)
         results: list[Value]
-        if name in CALLS:
+        known = not any(isinstance(a, Nodes) for a in arguments)
+        if name in CALLS and not (known and name in LINEAR_ALGEBRA):
             results = CALLS[name](self, parameters, arguments)
-        elif not any(isinstance(a, Nodes) for a in arguments):
+        elif known:
             return evaluate_known(equation, arguments)
         else:
             results = [self._translated(name, equation, parameters, arguments)]
@@ -127,13 +138,13 @@ class Interpreter:
             return self.structural(STRUCTURAL[name], parameters, arguments)
         if name in MOVES:
             return self.moved_by_jax(equation, parameters, arguments)
-        if name not in ELEMENTWISE and name not in SPECIAL:
+        if name not in ELEMENTWISE and name not in SPECIAL and name not in writing.SCATTERS:
             raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
         otherwise = integers.translation(name, [atom.aval.dtype for atom in equation.invars])
         if otherwise is not None or name in ELEMENTWISE:
             found = self.elementwise(otherwise or ELEMENTWISE[name], arguments)
         else:
-            found = SPECIAL[name](self, parameters, arguments, equation)
+            found = (SPECIAL | writing.SCATTERS)[name](self, parameters, arguments, equation)
         if integers.wraps(name, kind):
             return self.elementwise(functools.partial(integers.wrapped, kind=kind), [found])
         return found
@@ -164,8 +175,8 @@ class Interpreter:
             return lookup.sliced(self, np.asarray(moved[0]), arguments[1:], parameters)
         if by_state and name == "dynamic_update_slice":
             return lookup.updated(self, np.asarray(moved[0]), np.asarray(moved[1]), arguments[2:])
-        if by_state and name != "gather":
-            raise UnsupportedByEngine(f"{name} with an index that depends on the state")
+        if by_state and name == "scatter":
+            return writing.written(self, None, arguments, parameters)
         if name == "gather":
             fill = missing_entry(parameters["fill_value"], equation.invars[0].aval.dtype)
             missing = int(self.program.constants(np.array(fill)))
@@ -175,16 +186,40 @@ class Interpreter:
         given = {key: parameters[key] for key in parameters}
         return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
 
-    def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Nodes:
+    def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Value:
         """x with matrix(*known, x) = right, eliminated on operations; the function of that jaxpr is linear in x."""
+        forms = self._forms_of(matrix, consts, known, [right])
+        return Nodes(self._eliminated(forms, ids_of(self.program, right)))
+
+    def pivoted_solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """The same for several arrays, with row exchanges by the state where the system falls apart into small ones."""
         program = self.program
-        if program.linear_systems is None:
-            raise UnsupportedByEngine("a linear system outside of the equations of a step")
-        size = int(np.prod(np.shape(getattr(right, "ids", right))))
+        forms = self._forms_of(matrix, consts, known, right)
+        pieces = [ids_of(program, value) for value in right]
+        flat = np.concatenate([piece.ravel() for piece in pieces])
+        found = matrices.solved(self, entries_of(program, forms), len(flat), flat)
+        found = self._eliminated(forms, flat) if found is None else found
+        ends = np.cumsum([piece.size for piece in pieces])
+        parts = np.split(found, ends[:-1])
+        return [Nodes(part.reshape(piece.shape)) for part, piece in zip(parts, pieces, strict=True)]
+
+    def _forms_of(self, matrix, consts: Sequence, known: Sequence[Value], right: Sequence[Value]) -> np.ndarray:
+        """The rows of a matrix, given as a function of unknowns shaped like `right`, as linear forms."""
+        program = self.program
+        shapes = [np.shape(getattr(value, "ids", value)) for value in right]
+        sizes = [math.prod(shape) for shape in shapes]
+        size = sum(sizes)
         if size not in program.calls:  # the same forms for all right sides
-            program.calls[size] = Nodes(program.differentials(size))
-        (product,) = self.call(matrix, consts, [*known, program.calls[size]])
-        return Nodes(program.linear_systems.solution(ids_of(program, product), ids_of(program, right)))
+            program.calls[size] = program.differentials(size)
+        parts = np.split(program.calls[size], np.cumsum(sizes)[:-1])
+        unknowns = [Nodes(part.reshape(shape)) for part, shape in zip(parts, shapes, strict=True)]
+        rows = self.call(matrix, consts, [*known, *unknowns])
+        return np.concatenate([ids_of(program, row).ravel() for row in rows])
+
+    def _eliminated(self, forms: np.ndarray, right: np.ndarray) -> np.ndarray:
+        if self.program.linear_systems is None:
+            raise UnsupportedByEngine(f"a linear system of {len(forms)} unknowns outside of the equations of a step")
+        return self.program.linear_systems.solution(forms, right)
 
 
 def _known(value) -> Value:
@@ -295,10 +330,10 @@ def _while(interpreter: Interpreter, parameters, arguments) -> list:
 
 
 def _linear_solve(interpreter: Interpreter, parameters, arguments) -> list:
-    """Solved on operations (see `linear_systems.py`), whatever solver the function brings along."""
+    """Solved on operations (see `matrices.py` and `linear_systems.py`), whatever solver the function brings along."""
     matrix, lengths = parameters["jaxprs"].matvec, parameters["const_lengths"]
-    known, (right,) = arguments[: lengths.matvec], arguments[sum(lengths) :]
-    return [interpreter.solution(matrix.jaxpr, matrix.consts, known, right)]
+    known, right = arguments[: lengths.matvec], arguments[sum(lengths) :]
+    return interpreter.pivoted_solution(matrix.jaxpr, matrix.consts, known, right)
 
 
 class _OnOperations:
@@ -352,6 +387,9 @@ def _late_function(interpreter: Interpreter, parameters, arguments) -> list:
     return parameters["write"](_OnOperations(interpreter), *arguments)
 
 
+#: computed like any other operation where all is known
+LINEAR_ALGEBRA: dict[str, Callable] = {"custom_linear_solve": _linear_solve, **matrices.FACTORISATIONS}
+
 CALLS: dict[str, Callable] = {
     **dict.fromkeys(
         (
@@ -361,7 +399,7 @@ CALLS: dict[str, Callable] = {
         _closed_call,
     ),
     "cond": _cond,
-    "custom_linear_solve": _linear_solve,
+    **LINEAR_ALGEBRA,
     "late_function": _late_function,
     "scan": _scan,
     "while": _while,

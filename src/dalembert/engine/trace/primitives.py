@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -245,45 +243,6 @@ def _products(program: ArrayProgram, a: np.ndarray, b: np.ndarray) -> np.ndarray
     return reduced(program, "add", terms, targets, batches * rows * columns, program.zero)
 
 
-def _scatter(op: str) -> Callable:
-    """Updates combined with what is there, one after the other where they share a target."""
-
-    def scatter(interpreter: Interpreter, parameters, arguments, equation) -> Nodes:
-        operand, indices, updates = arguments
-        if isinstance(indices, Nodes):
-            raise UnsupportedByEngine("scatter with an index that depends on the state")
-        program = interpreter.program
-        build = functools.partial(program.apply, op)
-        total, update_ids = ids_of(program, operand), ids_of(program, updates)
-        shape, total, flat = total.shape, total.ravel().copy(), update_ids.ravel()
-        waiting = np.arange(1, flat.size + 1)  # zero for those that are done
-        where = {name: parameters[name] for name in parameters} | _largest_label()
-        while waiting.any():  # entries that share a target are placed in later rounds, the last of them first
-            labels = waiting.reshape(update_ids.shape)
-            placed = lax.scatter_max_p.bind(np.zeros(shape, np.int64), indices, labels, **where)
-            placed = np.asarray(placed).ravel()
-            targets = np.flatnonzero(placed)
-            if len(targets) == 0:
-                break  # what is left lies outside and is dropped
-            sources = placed[targets] - 1
-            total[targets] = interpreter.collect(build, [total[targets], flat[sources]]).ids
-            waiting[sources] = 0
-        return Nodes(total.reshape(shape))
-
-    return scatter
-
-
-@functools.cache
-def _largest_label() -> dict:
-    closed = jax.make_jaxpr(jnp.maximum)(jnp.zeros((), jnp.int64), jnp.zeros((), jnp.int64))
-    return {
-        "update_jaxpr": closed.jaxpr,
-        "update_consts": (),
-        "unique_indices": False,
-        "indices_are_sorted": False,
-    }
-
-
 def _place(better: str) -> Callable:
     """The place of the largest (or smallest) entry along an axis, the first of equal ones; NaN is better than all."""
 
@@ -333,16 +292,6 @@ SPECIAL: dict[str, Callable] = {
     "cummin": _cumulate("min"),
     "dot_general": _dot_general,
     "cumlogsumexp": _cumulate(_log_add_exp),
-    "scatter-add": _scatter("add"),
-    "scatter_add": _scatter("add"),
-    "scatter-sub": _scatter("sub"),
-    "scatter_sub": _scatter("sub"),
-    "scatter-mul": _scatter("mul"),
-    "scatter_mul": _scatter("mul"),
-    "scatter-min": _scatter("min"),
-    "scatter_min": _scatter("min"),
-    "scatter-max": _scatter("max"),
-    "scatter_max": _scatter("max"),
     "argmax": _place("gt"),
     "argmin": _place("lt"),
 }
