@@ -8,11 +8,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ..diagnostics import constraint_rank, step_resolution
 from ..errors import StepFailure
 from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
-from ..problem import OverdeterminedDAE
 from ..simulation import simulate
 from ..trajectory import Trajectory, has_energy
 from . import show
@@ -22,10 +20,6 @@ SYSTEM_HELP = (
     "A name of the gallery (see `dalembert list`), or path/to/model.py:Class. "
     "A model file is a Python program: it is executed with your rights. Run only files you trust."
 )
-#: Coordinates up to which the rank of the constraints is followed along a run.
-MOST_EXAMINED = 60
-#: The part of the energy by which it may be off before the step size is looked into.
-ENERGY_OFF = 0.1
 System = Annotated[str, typer.Argument(metavar="NAME|FILE.py:CLASS", help=SYSTEM_HELP)]
 MethodName = Annotated[str, typer.Option("--method", "-m", help="The method; see `dalembert list`.")]
 Parameters = Annotated[
@@ -126,42 +120,13 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
     if np.shape(run.lam)[1]:
         rows.append(("max |g|", show.small(np.max(run.constraint))))
         rows.append(("max |g_q v + g_t|", show.small(np.max(run.hidden))))
-        rows += dead_points(run)
-    rows += large_steps(run)
     if np.size(run.impulse):
         rows.append(("smallest gap", show.small(np.min(run.gap))))
     if "events" in stats:
         rows.append(("events", f"{stats['events']:,}"))
+    rows += [("warning", text) for text in run.warnings]
     rows += [(f"drift of {name}", show.small(change)) for name, change in invariant_changes(run).items()]
     return rows
-
-
-def large_steps(run: Trajectory) -> list[show.Row]:
-    """Whether the steps are too large for the fastest oscillation. That takes a second, so it is looked into only where
-    the energy is off, and not for large systems."""
-    if run.system is None or isinstance(run.system, OverdeterminedDAE) or run.q.shape[1] > MOST_EXAMINED:
-        return []
-    energy, kinetic = np.asarray(run.energy), 0.5 * np.abs(np.sum(np.asarray(run.v) * np.asarray(run.p), axis=1))
-    if np.max(np.abs(energy - energy[0])) < ENERGY_OFF * max(abs(energy[0]), float(np.max(kinetic))):
-        return []
-    found = step_resolution(run)
-    if found:
-        return []
-    limit = f"explicit methods are stable below h = {found.largest_step:.3g}"
-    return [("step size", f"too large: the fastest oscillation turns by {found.turn:.3g} in a step; {limit}")]
-
-
-def dead_points(run: Trajectory) -> list[show.Row]:
-    """Where the constraints became dependent, if they did; large systems are not examined."""
-    if run.system is None or not run.system.provides("holonomic") or run.q.shape[1] > MOST_EXAMINED:
-        return []
-    lost = constraint_rank(run).lost
-    if not lost:
-        return []
-    times = ", ".join(f"{time:.4g}" for time in lost[:3]) + (", ..." if len(lost) > 3 else "")
-    return [
-        ("dead points", f"constraints dependent at t = {times}: which branch follows is chance ({len(lost)} times)")
-    ]
 
 
 def invariant_changes(run: Trajectory) -> dict[str, float]:

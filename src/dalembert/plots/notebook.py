@@ -57,6 +57,7 @@ def trajectory_html(run: Trajectory) -> str:
         ("states", f"{len(t):,} of {np.shape(run.q)[1]} coordinates"),
         ("engine", f"{run.stats['engine']}, {float(run.stats['wall_seconds']):.3g} s"),
         *_kept(run),
+        *(("warning", text) for text in run.warnings),
     ]
     title = f"{run.provenance['system']} with {run.provenance['method']}"
     return _page(title, rows, picture=_picture(run))

@@ -23,7 +23,7 @@ from ..stepping import (
     is_traced,
 )
 from ..storage import request_of
-from ..storage.stored_arrays import call_of
+from ..storage.stored_arrays import StoredArrays, call_of
 from ..trajectory.record import Trajectory
 
 
@@ -119,6 +119,8 @@ def simulate(
             *start, **options, traced_check=on_failure == "raise", retry=retry, checkpoint=request
         )  # fmt: skip
     trajectory = Trajectory._from_run(run)
+    if isinstance(trajectory._arrays, StoredArrays):
+        trajectory._arrays.note(trajectory.warnings)
     if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status > 0):
         failed = np.flatnonzero(np.asarray(run.status) > 0)
         raise StepFailure(

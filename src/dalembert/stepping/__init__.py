@@ -9,7 +9,7 @@ from .dense import inside_steps, repeated_steps
 from .ensemble import member, observe_batch
 from .event_run import integrate_events
 from .events import EVENT_PREFIX, Event, Events
-from .family import OBSERVABLES, Family, equation_rows, flat_parameters, for_family, multipliers, observe
+from .family import OBSERVABLES, Family, accelerations, equation_rows, flat_parameters, for_family, multipliers, observe
 from .model_check import independent_rows, layout_of
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .simulate import Run, Status, final_status, integrate, status_of_code
@@ -30,6 +30,7 @@ __all__ = [
     "Report",
     "Run",
     "Status",
+    "accelerations",
     "assemble",
     "assemble_model",
     "cause_in_substeps",

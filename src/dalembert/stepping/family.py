@@ -171,6 +171,12 @@ def _velocity_defect(m: Mechanics, t, q, v):
     return jnp.max(jnp.abs(jnp.concatenate([m.hidden(t, q, v), m.velocity_constraint(t, q, v)])), initial=0.0)
 
 
+def _velocity_gradients(m: Mechanics, t, q, v):
+    """The gradients of all constraints on the velocity, one a row."""
+    parts = functools.partial(m.hidden, t, q), functools.partial(m.velocity_constraint, t, q)
+    return jnp.concatenate([jax.jacfwd(part)(v) for part in parts])
+
+
 EQUATIONS: dict[str, Callable] = {
     "legendre by p": lambda m, p, t, q, v: m.legendre(t, q, v, p),
     "legendre by v": lambda m, v, t, q, p: m.legendre(t, q, v, p),
@@ -192,6 +198,7 @@ OBSERVABLES: dict[str, Callable] = {
     "all hidden": lambda m, t, q, v, p: m.hidden(t, q, v),
     "all nonholonomic": lambda m, t, q, v, p: m.velocity_constraint(t, q, v),
     "gradients": lambda m, t, q, v, p: jnp.ravel(jax.jacfwd(lambda q: m.constraint(t, q))(q)),
+    "velocity gradients": lambda m, t, q, v, p: jnp.ravel(_velocity_gradients(m, t, q, v)),
     "gap": lambda m, t, q, v, p: m.contact.gap(t, q),
     "approach": lambda m, t, q, v, p: m.contact.velocity(t, q, v)[:, 0],
     "steepness": lambda m, t, q, v, p: jnp.sqrt(jnp.sum(jax.jacfwd(lambda q: m.contact.gap(t, q))(q) ** 2, axis=1)),
@@ -270,6 +277,11 @@ def _facts(family: Family, method: Method, rows, n: int) -> tuple[dict[str, tupl
 
 def multipliers(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np.ndarray:
     """lam and psi, side by side, of the continuous equations for every row of a run."""
+    return accelerations(system, rows, t, q, v, p, parameters)[:, 2 * q.shape[1] :]
+
+
+def accelerations(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np.ndarray:
+    """v', p', lam and psi, side by side, of the continuous equations for every row of a run."""
     family, vectors = Family(system), _parameter_rows(system, parameters, len(t))
     x = _accelerations(family, rows, True)(np.zeros((len(t), 0)), t, q, v, p, vectors)
     if system.provides("reaction"):  # nonlinear in the multipliers: Newton, every row at once, from the ideal ones
@@ -278,7 +290,7 @@ def multipliers(system: AbstractSystem, rows, t, q, v, p, parameters=None) -> np
             x, before = solve(x, t, q, v, p, vectors), x
             if np.max(np.abs(x - before), initial=0.0) <= 1e-9 * (1 + np.max(np.abs(x), initial=0.0)):
                 break
-    return x[:, 2 * q.shape[1] :]
+    return x
 
 
 #: Newton steps for the multipliers of a non-ideal reaction.

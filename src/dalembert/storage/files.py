@@ -149,6 +149,9 @@ def _check(arrays: dict[str, np.ndarray], info: dict, status: dict) -> None:
         raise TypeError("status")
     if not all(isinstance(info[name], str) for name in ("system", "method", "multiplier")):
         raise TypeError("system, method or multiplier")
+    said = info.get("warnings", [])
+    if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
+        raise TypeError("warnings")
     if not isinstance(info["stats"], dict) or not np.all(np.isfinite(np.asarray(info["h"], dtype=np.float64))):
         raise TypeError("stats or h")
     states = arrays["q"].shape

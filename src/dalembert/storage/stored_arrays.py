@@ -16,10 +16,12 @@ from ..method import Method
 from ..problem import AbstractSystem
 from ..stepping import Status, final_status
 from .store import Store, StoredStates
-from .store_files import Damaged
+from .store_files import Damaged, envelope, opened, read_json, to_json, write_whole
 
 #: Arrays up to this size stay in memory once they were read; larger ones only as long as somebody holds them.
 KEPT_BYTES = 64 << 20
+#: What is said about a finished run; a file of its own, since the equations that tell it are not in the store.
+WARNINGS = "warnings.json"
 
 
 def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -81,6 +83,15 @@ class StoredArrays(Mapping[str, Any]):
             self._kept[name] = values
         return values
 
+    @property
+    def positions(self) -> int:
+        """How many numbers all positions are."""
+        return self._states * int(np.prod(self._store.columns["q"].shape))
+
+    def note(self, warnings: tuple[str, ...]) -> None:
+        """Keep what is said about the finished run beside its numbers."""
+        write_whole({self._store.path / WARNINGS: to_json(envelope({"warnings": list(warnings)}))})
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._store.columns)
 
@@ -90,6 +101,14 @@ class StoredArrays(Mapping[str, Any]):
 
 class _Residual(NamedTuple):
     residual: float
+
+
+def _noted(path: pathlib.Path) -> dict[str, list[str]]:
+    """The warnings beside a finished run; nothing where there are none, or none that can be trusted."""
+    try:
+        return {"warnings": [str(text) for text in opened(read_json(path / WARNINGS))["warnings"]]}
+    except (Damaged, KeyError, TypeError):
+        return {}
 
 
 def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status]:
@@ -112,6 +131,7 @@ def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status
             message = f"not at its end: {last.step} of {steps} steps are in the store"
             status = Status(-1, last.step, t0 + last.step * h, message)
             return StoredArrays(StoredStates(store, last.states)), info, status
+        info |= _noted(path)
         residual = np.nan if body["residual"] is None else float(body["residual"])
         status = final_status(code, False, last.step, t0 + last.step * h, h, _Residual(residual), int(body["halved"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -49,6 +49,7 @@ from ..storage.versions import versions
 from .attached import Attached
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
+from .warned import warnings_of
 
 
 @jax.tree_util.register_pytree_node_class
@@ -325,6 +326,11 @@ class Trajectory(Attached):
         """Engine, steps, Newton iterations, wall and compile time, versions."""
         return self._info["stats"]
 
+    @functools.cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is doubtful about the run, in plain sentences; found when asked for, from some of its saved states."""
+        return tuple(self._info["warnings"]) if "warnings" in self._info else warnings_of(self)
+
     @property
     def provenance(self) -> dict[str, Any]:
         """Everything needed to repeat the run."""
@@ -345,7 +351,8 @@ class Trajectory(Attached):
     def __repr__(self) -> str:
         n = self.q.shape[-1]
         what = f"{self._info['system']}, {self._info['method']}"
-        return f"Trajectory({what}, {len(self)} states of {n} coordinates, {self.status})"
+        said = "".join(f"\n  warning: {text}" for text in self.warnings)
+        return f"Trajectory({what}, {len(self)} states of {n} coordinates, {self.status}){said}"
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -367,7 +374,7 @@ class Trajectory(Attached):
         names += [] if isinstance(self.system, OverdeterminedDAE) else ["psi", "energy"]
         arrays |= {name: getattr(self, name) for name in names}
         arrays |= {f"invariant_{name}": values for name, values in self.invariants.items()}
-        info = {**self._info, "parameters": self.provenance["parameters"]}
+        info = {**self._info, "parameters": self.provenance["parameters"], "warnings": self.warnings}
         return dataset_of(arrays, info, status | {"message": self.status.message})
 
     def save(self, path) -> pathlib.Path:
