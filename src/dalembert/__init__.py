@@ -25,6 +25,8 @@ from .diagnostics import (  # noqa: E402
     uniform_error,
     work_precision,
 )
+from .engine import RowFunction as _RowFunction  # noqa: E402
+from .engine import RowJacobian as _RowJacobian  # noqa: E402
 from .errors import (  # noqa: E402
     CheckpointFailure,
     ContactWarning,
@@ -40,6 +42,7 @@ from .errors import (  # noqa: E402
     SlowEngineWarning,
     StepFailure,
 )
+from .formulation import Evaluation as _Evaluation  # noqa: E402
 from .formulation import (  # noqa: E402
     dot_products,
     edge_products,
@@ -125,6 +128,8 @@ from .trajectory import Interpolated, Trajectory, load, mechanism  # noqa: E402
 # What joints and bodies did is found from the poses of a run.
 Trajectory.joint, Trajectory.body, Trajectory.contact = mechanism.joint, mechanism.body, mechanism.contact
 Trajectory.energies = mechanism.energies
+# The units of a gap follow from values that the engine computes, which the equations do not know.
+_Evaluation.values, _Evaluation.jacobian = _RowFunction, _RowJacobian
 # Poses are found by the engine, which models do not know.
 Multibody.assemble = assemble_model
 Multibody.check = check_model

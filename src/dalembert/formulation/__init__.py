@@ -2,7 +2,7 @@
 
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
-from .contact_units import contact_friction
+from .contact_units import Evaluation, contact_friction
 from .discrete_derivative import (
     DISCRETE_DERIVATIVES,
     coordinates,
@@ -24,6 +24,7 @@ __all__ = [
     "Along",
     "Arithmetic",
     "Contact",
+    "Evaluation",
     "Holonomic",
     "Mechanics",
     "NaturalLimit",

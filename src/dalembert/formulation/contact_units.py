@@ -29,7 +29,7 @@ length there, and `tangent` must hold true displacements.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -96,42 +96,50 @@ def _remembered(structure, fixed, shapes, n: int) -> Columns:
     return _found(structure, fixed, shapes, n)
 
 
+class Evaluation:
+    """Values and Jacobians of functions of many rows, as classes: the engine's, which compile nothing. Filled in when
+    the package is imported, since this room does not know the engine."""
+
+    values: ClassVar[Any]
+    jacobian: ClassVar[Any]
+
+
 def _found(structure, fixed, shapes, n: int) -> Columns:
+    def of(part, kind):
+        """One part of the equations as a function of the rows of samples."""
+
+        def function(q, t, v, p, *parameters):
+            given = iter(parameters)
+            leaves = [whole if shape is None else next(given) for whole, shape in zip(fixed, shapes, strict=True)]
+            return part(mechanics_of(jax.tree.unflatten(structure, leaves)), t, q, v, p)
+
+        return kind(function)
+
+    def by_v_and_p(m, t, q, v, p):
+        """M z and the like, for two vectors z: the derivatives of the Legendre transformation."""
+        none = np.zeros((2, n))
+        along_v, along_p = np.concatenate([along, none]), np.concatenate([none, along])
+        return jax.vmap(lambda *z: jax.jvp(lambda v, p: m.legendre(t, q, v, p), (v, p), z)[1])(along_v, along_p)
+
     chance = np.random.default_rng(0)
-    samples = [
-        (chance.uniform(0.1, 1.0), *chance.normal(size=(5, n)),
-         tuple(None if shape is None else chance.uniform(0.5, 1.5, shape) for shape in shapes))
-        for _ in range(SAMPLES)
-    ]  # fmt: skip
-
-    def look(sample):
-        t, q, v, p, z, other, numbers = sample
-        leaves = [whole if number is None else number for whole, number in zip(fixed, numbers, strict=True)]
-        m = mechanics_of(jax.tree.unflatten(structure, leaves))
-
-        def column(k):  # one after the other: all at once would take much memory, and long to compile
-            return jax.jvp(lambda q: m.contact.gap(t, q), (q,), (jnp.where(jnp.arange(n) == k, 1.0, 0.0),))[1]
-
-        return (jax.lax.map(column, jnp.arange(n)).T, m.contact.tangents(t, q), *_masses(m, t, q, v, p, z, other))
-
-    with jax.ensure_compile_time_eval():
-        stacked = jax.tree.map(lambda *values: jnp.stack([jnp.asarray(value) for value in values]), *samples)
-        found = jax.jit(lambda samples: jax.lax.map(look, samples))(stacked)
-        return _judged(*(np.asarray(part) for part in found))
+    t, rows = chance.uniform(0.1, 1.0, SAMPLES), chance.normal(size=(3, SAMPLES, n))
+    along = chance.normal(size=(2, n))
+    parameters = (chance.uniform(0.5, 1.5, (SAMPLES, *shape)) for shape in shapes if shape is not None)
+    samples = (rows[0], t, rows[1], rows[2], *parameters)
+    normals = of(lambda m, t, q, v, p: m.contact.gap(t, q), Evaluation.jacobian)(*samples).dense(n)
+    tangents = of(lambda m, t, q, v, p: m.contact.tangents(t, q), Evaluation.values)(*samples)
+    products = of(by_v_and_p, Evaluation.values)(*samples)
+    tangents = np.reshape(tangents, (*normals.shape[:2], -1, n))
+    return _judged(normals, tangents, *_masses(np.reshape(products, (SAMPLES, 2, 2, n)), along))
 
 
-def _masses(m: Mechanics, t, q, v, p, z, other) -> tuple[Any, Any]:
+def _masses(products, along) -> tuple[np.ndarray, np.ndarray]:
     """The mass (or its inverse) of every coordinate, and whether it is coupled to none: M z has the entries m_i z_i
     there, whatever z is."""
-
-    def quotients(z):
-        by_v = jax.jvp(lambda v: m.legendre(t, q, v, p), (v,), (z,))[1]
-        by_p = jax.jvp(lambda p: m.legendre(t, q, v, p), (p,), (z,))[1]
-        return by_v / z, by_p / z
-
-    (by_v, by_p), (by_v_again, by_p_again) = quotients(z), quotients(other)
-    alone = jnp.isclose(by_v, by_v_again, rtol=ROUNDOFF, atol=0) & jnp.isclose(by_p, by_p_again, rtol=ROUNDOFF, atol=0)
-    return -by_v / by_p, alone
+    quotients = products / along
+    alone = np.isclose(quotients[:, :, 0], quotients[:, :, 1], rtol=ROUNDOFF, atol=0)
+    with np.errstate(all="ignore"):
+        return -quotients[:, 0, 0] / quotients[:, 1, 0], np.all(alone, axis=1)
 
 
 def _judged(normals, tangents, mass, alone) -> Columns:
@@ -160,7 +168,7 @@ def _judged(normals, tangents, mass, alone) -> Columns:
 
 
 def _equal(values, wanted) -> bool:
-    return np.allclose(values, wanted, rtol=ROUNDOFF, atol=0)
+    return bool(np.all(np.abs(values - wanted) <= ROUNDOFF * np.abs(wanted)))
 
 
 def _orthogonal(normals, tangents):

@@ -216,3 +216,32 @@ def test_a_gap_without_a_gradient_where_it_closes_is_refused():
 
     with pytest.raises(da.ModelError, match=r"the gradient of gap\[0\] vanishes where the contact is closed"):
         da.simulate(Cubed(), da.MoreauJean(), [0.0, 0.0], [-1.0, 0.0], t=(0.0, 0.5), h=0.02)
+
+
+def test_finding_the_units_compiles_nothing():
+    """Neither alone nor while something else is traced."""
+
+    class Fresh(Capsule):
+        """A class whose units nobody has looked for."""
+
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: compiled.append(name))
+    try:
+        traced = jax.make_jaxpr(lambda q: contact_friction(mechanics_of(prepared(Fresh())), 0.0, q))(np.zeros(3))
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert traced.out_avals[0].shape == (2,)
+    assert "/jax/core/compile/jaxpr_trace_duration" in compiled
+    assert "/jax/core/compile/backend_compile_duration" not in compiled
+
+
+def test_the_units_are_found_while_something_is_traced_also_where_numbers_need_xla():
+    class Stack(BoxStack):
+        def gap(self, t, q):
+            return super().gap(t, q) * jax.lax.erf_inv(jnp.asarray([0.5])).at[0].set(2.0)
+
+    system = prepared(Stack())
+    value = jax.jit(lambda q: contact_friction(mechanics_of(system), 0.0, q))(np.full(9, 0.4))
+    assert value == pytest.approx(
+        2.0 * np.asarray(contact_friction(mechanics_of(prepared(BoxStack())), 0.0, np.full(9, 0.4)))
+    )

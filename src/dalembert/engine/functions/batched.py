@@ -55,7 +55,8 @@ class RowFunction:
     def _by_jax(self, arrays) -> np.ndarray:
         if self._compiled is None:
             self._compiled = jax.jit(jax.vmap(self._function))
-        return np.asarray(self._compiled(*map(jnp.asarray, arrays)))
+        with jax.ensure_compile_time_eval():  # also while something else is traced
+            return np.asarray(self._compiled(*map(jnp.asarray, arrays)))
 
 
 class RowSolver:

@@ -68,7 +68,8 @@ class RowJacobian:
                 return self._function(x, *rest), jax.jacfwd(self._function)(x, *rest)
 
             self._compiled = jax.jit(jax.vmap(both))
-        values, jacobians = (np.asarray(a) for a in self._compiled(*map(jnp.asarray, arrays)))
+        with jax.ensure_compile_time_eval():  # also while something else is traced
+            values, jacobians = (np.asarray(a) for a in self._compiled(*map(jnp.asarray, arrays)))
         row, column = (a.ravel() for a in np.indices(jacobians.shape[1:]))
         return RowValues(values, jacobians.reshape(len(values), -1), row, column)
 

@@ -184,7 +184,8 @@ class Interpreter:
                 return lookup.looked_up(self, np.asarray(moved[0]), moved[1], parameters, missing)
             return Nodes(gather(np.asarray(moved[0]), np.asarray(moved[1]), parameters, missing).astype(np.int64))
         given = {key: parameters[key] for key in parameters}
-        return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
+        with jax.ensure_compile_time_eval():  # also while something else is traced
+            return Nodes(np.asarray(equation.primitive.bind(*moved, **given)).astype(np.int64))
 
     def solution(self, matrix, consts: Sequence, known: Sequence[Value], right: Value) -> Value:
         """x with matrix(*known, x) = right, eliminated on operations; the function of that jaxpr is linear in x."""
@@ -259,7 +260,8 @@ def _sort(interpreter: Interpreter, parameters, arguments) -> list:
     if any(isinstance(a, Nodes) for a in arguments):
         return lookup.sort(interpreter, parameters, arguments)
     axis, keys = parameters["dimension"], parameters["num_keys"]
-    results = lax.sort(tuple(arguments), dimension=axis, is_stable=True, num_keys=keys)
+    with jax.ensure_compile_time_eval():
+        results = lax.sort(tuple(arguments), dimension=axis, is_stable=True, num_keys=keys)
     return [np.asarray(result) for result in results]
 
 

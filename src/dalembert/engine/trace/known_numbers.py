@@ -27,7 +27,8 @@ def evaluate_known(equation, arguments: list) -> list:
             result = np.asarray(quick(parameters, *arguments))
         if not parameters.unread():
             return [result]
-    results = equation.primitive.bind(*arguments, **equation.params)
+    with jax.ensure_compile_time_eval():  # also while something else is traced
+        results = equation.primitive.bind(*arguments, **equation.params)
     return [as_known(r) for r in (results if equation.primitive.multiple_results else [results])]
 
 

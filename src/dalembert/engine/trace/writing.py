@@ -98,7 +98,8 @@ def _combined(op: str) -> Callable:
         where = {name: parameters[name] for name in parameters} | _largest_label()
         while waiting.any():  # entries that share a target are placed in later rounds, the last of them first
             labels = waiting.reshape(update_ids.shape)
-            placed = lax.scatter_max_p.bind(np.zeros(shape, np.int64), indices, labels, **where)
+            with jax.ensure_compile_time_eval():  # also while something else is traced
+                placed = lax.scatter_max_p.bind(np.zeros(shape, np.int64), indices, labels, **where)
             placed = np.asarray(placed).ravel()
             targets = np.flatnonzero(placed)
             if len(targets) == 0:
