@@ -31,10 +31,10 @@ def efforts(monkeypatch, tmp_path) -> list[int]:
     choice._phased.cache_clear()
     found, compile_text = [], tiers.compile_text
 
-    def recorded(text, effort, kind):
+    def recorded(text, effort, kind, *where):
         if kind is not None:  # not the scales of unknowns
             found.append(effort)
-        return compile_text(text, effort, kind)
+        return compile_text(text, effort, kind, *where)
 
     monkeypatch.setattr(tiers, "compile_text", recorded)
     return found
@@ -46,7 +46,7 @@ def run(name: str, method, steps: int = 200, **parameters):
     start = system.start()
     found = da.simulate(system, method, start.q0, start.v0, t=(0.0, steps * 0.01), h=0.01)
     for thread in threading.enumerate():
-        if thread.name == tiers.THREAD:
+        if thread.name == tiers.helper.THREAD:
             thread.join()
     return found
 
@@ -73,9 +73,9 @@ def test_both_give_the_same_bits_in_loops(efforts):
 def test_a_run_does_not_wait_for_the_better_code(efforts, monkeypatch):
     go_on, compile_text = threading.Event(), tiers.compile_text
 
-    def slow(text, effort, kind):
+    def slow(text, effort, kind, *where):
         assert kind is None or effort == 0 or go_on.wait(60)
-        return compile_text(text, effort, kind)
+        return compile_text(text, effort, kind, *where)
 
     monkeypatch.setattr(tiers, "compile_text", slow)
     system = da.gallery.system_named("pendulum")()

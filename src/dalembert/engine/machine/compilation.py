@@ -6,6 +6,7 @@ checksum, and one that does not match is compiled anew.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -13,43 +14,32 @@ import os
 import pathlib
 import stat
 import tempfile
+from collections.abc import Callable
 
 import llvmlite
 import llvmlite.binding as llvm
 import platformdirs
 
-#: Without effort LLVM picks instructions by a quick selector that knows no multiply-add: it asks the thorough one for
-#: each of them. To ask that one at once takes half the time, and the code a third less.
-OPTION = "-fast-isel=0"
+from . import helper
+from .object_code import OPTION, host, object_code, target_machine
+
 _MAGIC = b"dalembert-code-1\n"
 
 
 @functools.cache
-def _host() -> tuple[str, str]:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.set_option("dalembert", OPTION)
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-
-
-def _machine(effort: int = 2) -> llvm.TargetMachine:
-    """A new one each time: an execution engine takes possession of the one it is given."""
-    cpu, features = _host()
-    return llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=effort, jit=True)
-
-
-@functools.cache
 def _identity() -> str:
-    return " ".join([llvm.get_default_triple(), *_host(), "llvmlite", llvmlite.__version__, OPTION])
+    return " ".join([llvm.get_default_triple(), *host(), "llvmlite", llvmlite.__version__, OPTION])
 
 
 class NativeCode:
     """Compiled code and the address of its functions; keeps the memory alive."""
 
     def __init__(self, object_code: bytes) -> None:
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-        self._engine.finalize_object()
+        machine = target_machine(2, *host())
+        with helper.no_fork:
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+            self._engine.finalize_object()
         self._addresses: dict[str, int] = {}
 
     def function(self, name: str, *argument_types):
@@ -75,6 +65,9 @@ def lanes() -> int:
 #: on straight-line code they gain at most 4 per cent, in code that is written in vectors and loops they find nothing.
 PASSES = {"straight lines": ("sroa", "simplify_cfg"), "loops": ("sroa", "instruction_combine", "simplify_cfg")}
 
+#: Characters of a text from which on LLVM takes more than half a second, by its effort: 0.2, 1.2 and 0.7 s a million.
+LONG_TEXT = (3_000_000, 600_000, 800_000)
+
 
 def _passes(kind: str | None, effort: int) -> tuple[str, ...] | None:
     return None if kind is None else PASSES[kind if effort else "straight lines"]
@@ -89,30 +82,32 @@ def is_cached(text: str, effort: int, kind: str | None = None) -> bool:
     return _read(_key(text, effort, kind)) is not None
 
 
-def compile_text(text: str, effort: int, kind: str | None = None) -> tuple[NativeCode, bool]:
-    """Machine code for a module, and whether it came from the cache; `kind` names the passes, else the usual ones."""
+def compile_text(
+    text: str, effort: int, kind: str | None = None, emit: Callable[..., bytes] | None = None
+) -> tuple[NativeCode, bool]:
+    """Machine code for a module, and whether it came from the cache; `kind` names the passes, else the usual ones.
+    `emit` is where LLVM works."""
     key = _key(text, effort, kind)
     cached = _read(key)
     if cached is not None:
         return NativeCode(cached), True
-    machine = _machine(effort)
-    module = llvm.parse_assembly(text)
-    module.triple, module.data_layout = llvm.get_default_triple(), str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=effort)
-    options.slp_vectorization = False  # measured: no gain on these programs, and most of the compile time
-    options.loop_vectorization = False
-    options.loop_unrolling = False
-    builder = llvm.create_pass_builder(machine, options)
-    if kind is not None:
-        passes = llvm.create_new_function_pass_manager()
-        for name in _passes(kind, effort) or ():
-            getattr(passes, f"add_{name}_pass")()
-        passes.run(module.get_function("run"), builder)
-    elif effort > 1:
-        builder.getModulePassManager().run(module, builder)
-    code = machine.emit_object(module)
+    code = (emit or _emit)(text, effort, _passes(kind, effort), *host())
     _write(key, code)
     return NativeCode(code), False
+
+
+def takes_long(text: str, effort: int) -> bool:
+    """Whether LLVM takes more than half a second or so; the end of a program and Ctrl-C should not wait for that."""
+    return len(text) > LONG_TEXT[effort]
+
+
+def _emit(text: str, effort: int, *rest) -> bytes:
+    """Here, where that is quick."""
+    if takes_long(text, effort):
+        with contextlib.suppress(helper.HelperFailed):
+            return helper.interruptibly(text, effort, *rest)
+    with helper.no_fork:
+        return object_code(text, effort, *rest)
 
 
 def cache_folder() -> pathlib.Path | None:
