@@ -127,7 +127,7 @@ from .trajectory import Interpolated, Trajectory, load, mechanism  # noqa: E402
 
 # What joints and bodies did is found from the poses of a run.
 Trajectory.joint, Trajectory.body, Trajectory.contact = mechanism.joint, mechanism.body, mechanism.contact
-Trajectory.energies = mechanism.energies
+Trajectory.energies, Trajectory.motions = mechanism.energies, mechanism.motions
 # The units of a gap follow from values that the engine computes, which the equations do not know.
 _Evaluation.values, _Evaluation.jacobian = _RowFunction, _RowJacobian
 # Poses are found by the engine, which models do not know.

@@ -51,7 +51,12 @@ def symmetries(system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0) -> 
     speed = floats("p or v", v if v is not None else p if p is not None else np.ones_like(q), finite=True)
     if q.ndim != 1 or not len(q) or speed.shape != q.shape:
         raise InputError(f"symmetries expects q and p of one shape (n,), got {q.shape} and {speed.shape}.")
-    if system.provides("force") or system.provides("nonholonomic") or system.provides("gap"):
+    if (
+        not system.is_made_of_vectors
+        or system.provides("force")
+        or system.provides("nonholonomic")
+        or system.provides("gap")
+    ):
         return []
     found = []
     for dimension in (3, 2):

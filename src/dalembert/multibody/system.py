@@ -149,6 +149,11 @@ class MultibodySystem(System):
         """The joints whose constraints hold by the choice of coordinates."""
         return frozenset(p.joint for p in self.plan if p.joint is not None)
 
+    @property
+    def is_made_of_vectors(self) -> bool:
+        """True for places and directors; the coordinates of joints are angles and displacements."""
+        return all(placement.how != "coordinates" for placement in self.plan)
+
     def constraint_name(self, kind: str, row: int) -> str:
         """A constraint in the words of the model: the joint or the body, and what is locked."""
         names = row_names(self, kind)

@@ -129,6 +129,12 @@ class AbstractSystem(eqx.Module):
         """
         raise NotImplementedError
 
+    @property
+    def is_made_of_vectors(self) -> bool:
+        """Whether the coordinates may be read as vectors in space, one after the other: translations and rotations of
+        all of them are looked for among the symmetries."""
+        return True
+
     def constraint_name(self, kind: str, row: int) -> str:
         """What messages call a constraint; `kind` is "holonomic" or "nonholonomic"."""
         return f"{kind}[{row}]"

@@ -147,15 +147,17 @@ class Assembler:
 
     def close(self, columns: list[int], targets: np.ndarray) -> bool:
         """Newton's method from the present poses; they stay where they are if it fails."""
-        q, values = self.q.copy(), self.values
+        q, values, close = self.q.copy(), self.values, False
         for _ in range(40):
             g, G, c, C = self.evaluate(q)
             residual = np.concatenate([g, self._deviation(c[columns] - targets, columns)])
             if not np.all(np.isfinite(residual)):
                 return False
-            if np.max(np.abs(residual), initial=0.0) <= TOLERANCE * self.size:
+            size = np.max(np.abs(residual), initial=0.0)
+            if size <= TOLERANCE * self.size and (close or size == 0.0):
                 self.q, self.values = q, self._followed(values, c)
                 return True
+            close = size <= TOLERANCE * self.size  # one step more takes it to roundoff
             A = np.concatenate([G, C[columns]])
             step = -self.half * np.linalg.lstsq(A * self.half, residual, rcond=RANK)[0]
             # directors are no longer than 1: a longer step has left what the linear equations know
@@ -207,7 +209,17 @@ class Assembler:
         left = residual - A @ np.linalg.lstsq(A, residual, rcond=1e-3)[0]
         against = self._against(left, [f"{self._label(k)} as wanted" for k in columns])
         if not against:
-            return "Newton's method does not converge; draw the model closer to a pose in which its joints fit."
+            # the rows whose combination no motion changes, or hardly: the joints are stretched out or folded flat there
+            lengths = np.linalg.norm(A * self.half, axis=1, keepdims=True)
+            weights = np.abs(np.linalg.svd(A * self.half / lengths)[0][:, -1][: len(self.names)])
+            rigid = 6 * len(self.system.bodies)
+            rows = [name for name, w in zip(self.names[rigid:], weights[rigid:], strict=True) if w > 0.05]
+            joints = list(dict.fromkeys(name.rpartition(": ")[0] for name in rows))
+            return (
+                f"the pose is nearly singular, and {', '.join(joints) or 'the drawing'} resist"
+                f"{'s' if len(joints) <= 1 else ''}: joints are stretched out or folded flat there, or the wanted "
+                "values lie beyond what they allow."
+            )
         return f"no motion reduces what is left of {', '.join(against[:8])}" + (
             f" and {len(against) - 8} more." if len(against) > 8 else "."
         )

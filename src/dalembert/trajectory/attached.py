@@ -15,3 +15,4 @@ class Attached:
     body: ClassVar[Any]
     contact: ClassVar[Any]
     energies: ClassVar[Any]
+    motions: ClassVar[Any]

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from ..arguments import shown
 from ..engine import RowFunction
@@ -246,6 +247,24 @@ class Mechanism:
         gap = observe(self.system, "gap", self.run.t, self.run.q, self.run.v, self.run.p)[:, number]
         return ContactMotion(names[number], gap, np.asarray(self.run.impulse)[:, number])
 
+    def dataset(self) -> xr.Dataset:
+        """Joints, bodies and energies as named variables."""
+        found: dict[str, Any] = {}
+        for joint in self.system.joints:
+            motion = self.joint(joint.name)
+            found |= {f"{joint.name}: {name}": ("time", values) for name, values in motion.values.items()}
+            found |= {f"{joint.name}: rate of {name}": ("time", rates) for name, rates in motion.rates.items()}
+        for frame in self.system.frames:
+            if frame.body == GROUND:
+                continue
+            motion = self.body(frame.name)
+            vectors = ("position", "velocity", "angular_velocity", "momentum")
+            found |= {
+                f"{frame.name}: {name.replace('_', ' ')}": (("time", "axis"), getattr(motion, name)) for name in vectors
+            }
+        found |= {name: ("time", values) for name, values in self.energies().items()}
+        return xr.Dataset(found, coords={"time": np.asarray(self.run.t), "axis": ["x", "y", "z"]})
+
     def energies(self) -> dict[str, np.ndarray]:
         """Kinetic energies of bodies, potential energies of gravity and of force elements, by name."""
         values, system = self._rows("energies"), self.system
@@ -354,3 +373,8 @@ def contact(self: Trajectory, which: str | int) -> ContactMotion:
 def energies(self: Trajectory) -> dict[str, np.ndarray]:
     """The energies of a `da.Multibody` model by element."""
     return mechanism_of(self).energies()
+
+
+def motions(self: Trajectory) -> xr.Dataset:
+    """Joints, bodies and energies of a `da.Multibody` model as an xarray dataset, by name."""
+    return mechanism_of(self).dataset()

@@ -26,6 +26,10 @@ def test_reaction_of_a_pendulum_is_newtons_law(coordinates):
     np.testing.assert_allclose(hinge.effort, -0.3 * hinge.rate, atol=1e-9)
     np.testing.assert_allclose(hinge.power, -0.3 * hinge.rate**2, atol=1e-9)
     np.testing.assert_allclose(np.gradient(hinge.angle, 1e-3)[5:-5], hinge.rate[5:-5], atol=1e-4)
+    table = run.motions()
+    np.testing.assert_array_equal(table["hinge: angle"], hinge.angle)
+    np.testing.assert_array_equal(table["bar: position"].sel(axis="z"), bar.position[:, 2])
+    assert set(run.momenta) <= {"angular momentum about y"}  # angles are no places: they have no momentum along x
     energies = run.energies()
     np.testing.assert_allclose(sum(energies.values()), run.energy, atol=1e-10)
     assert set(energies) == {"kinetic energy of bar", "weight of bar", "damper of hinge"}
