@@ -49,7 +49,8 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def claims_table() -> str:
-    """What every method of the catalogue claims, straight from its `claims`."""
+    """What every method of the catalogue claims, straight from its `claims`; in brackets the order with unequal
+    steps, where it is lower."""
     header = ["method", "order of q, p", "of λ", "g = 0", "g_q v + g_t = 0", "symplectic", "reversible",
               "momentum maps", "energy bounded", "source"]  # fmt: skip
     rows = []
@@ -59,7 +60,7 @@ def claims_table() -> str:
         rows.append(
             [
                 f"`da.{entry.method.name}`",
-                str(claims.order),
+                str(claims.order) + ("" if claims.unequal_order is None else f" ({claims.unequal_order})"),
                 NO if claims.multiplier_order is None else str(claims.multiplier_order),
                 YES if "position" in claims.constraints else NO,
                 YES if "velocity" in claims.constraints else NO,

@@ -64,9 +64,25 @@ def listed(is_listed: Callable[[str, str], bool], is_quick: Callable[[str, str],
 
 @listed(lambda method, system: True, lambda method, system: system in quick_systems(method))
 def test_claims(method: str, system: str):
-    found = diagnostics.measured(measured.case(method, system), symplectic=False)
+    found = diagnostics.measured(measured.case(method, system), symplectic=False, unequal=False)
     assert found.found
     assert not found.broken
+
+
+def is_quick_with_unequal_steps(method: str, system: str) -> bool:
+    return system in ("polar-pendulum", "nonholonomic-particle") and measured.METHODS[method].order <= 6
+
+
+@listed(lambda method, system: True, is_quick_with_unequal_steps)
+def test_orders_with_unequal_steps(method: str, system: str):
+    case = measured.case(method, system)
+    for claim, measure in diagnostics.claims_of(case, symplectic=False):
+        if claim == "order with unequal steps":
+            try:
+                found = measure()
+            except diagnostics.claims.NotSeen:
+                continue  # roundoff already
+            assert found.holds, str(found)
 
 
 def is_symplectic(method: str, system: str) -> bool:
@@ -85,7 +101,8 @@ def test_every_claim_is_measured():
     """A new field of `Claims` needs a measure of its own."""
     found = {claim for pair in PAIRS for claim, _ in diagnostics.claims_of(measured.case(*pair))}
     fields = {
-        "order": "order of q", "multiplier_order": "order of lam", "constraints": "constraint at velocity level",
+        "order": "order of q", "unequal_order": "order with unequal steps", "multiplier_order": "order of lam",
+        "constraints": "constraint at velocity level",
         "symmetric": "symmetric", "symmetric_positions": "symmetric positions", "symplectic": "symplectic",
         "momentum": "momentum", "bounded_energy": "bounded energy",
     }  # fmt: skip

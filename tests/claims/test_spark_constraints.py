@@ -9,7 +9,9 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert.diagnostics import end_errors, observed_order, reference_solution, reversibility_defect
+from dalembert.diagnostics.claims import measure_order, measure_unequal_order
 from dalembert.gallery import MobileRobot, NonholonomicParticle
+from dalembert.gallery.settings import case_of
 from dalembert.method.spark import SparkUnknowns
 from dalembert.problem import State
 
@@ -157,6 +159,16 @@ def test_standard_gauss_loses_order_and_leaves_the_constraint(stages, q_order, v
     assert method.claims.order == v_order
     run = da.simulate(system, method, start.q0, start.v0, t=(0.0, 3.0), h=0.1)
     assert np.max(run.hidden) > 1e-6
+
+
+@pytest.mark.parametrize(("stages", "order"), [(1, 1), (2, 2), (3, 3)])
+def test_standard_gauss_has_its_order_for_odd_stages_with_equal_steps_only(stages, order):
+    """Errors of the momentum that change their sign from step to step cancel where the steps are equal."""
+    case = case_of("mobile-robot", MobileRobot(), da.standard_gauss(stages))
+    assert measure_order(case, "p", case.claims.order).holds
+    found = measure_unequal_order(case, {"p": case.claims.unequal_order or case.claims.order})
+    assert found.value == pytest.approx(order, abs=0.2)
+    assert measure_unequal_order(case, {"p": 4}).holds is False
 
 
 def test_lobatto_pairs_differ_where_the_constraint_matrix_moves():

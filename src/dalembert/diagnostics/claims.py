@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -19,14 +19,12 @@ import numpy as np
 from ..arguments import instance
 from ..errors import DalembertError, InputError, MethodDoesNotFit
 from ..formulation import mechanics_of, symmetries
-from ..method import Claims, Method
-from ..problem import AbstractSystem, State, prepared
-from ..simulation import simulate
+from ..method import Method
+from ..problem import AbstractSystem, prepared
 from ..stepping import consistent
-from ..trajectory import Trajectory
-from .convergence import EndErrors, ObservedOrder, end_errors, observed_order
+from .cases import LADDERS, Case, Setting
+from .convergence import ObservedOrder, observed_order
 from .invariants import drift
-from .reference import reference_solution
 from .structure import reversibility_defect, symplectic_defect
 
 #: How far a fitted order may be from the claimed one.
@@ -38,12 +36,6 @@ CONSTRAINT, MOMENTUM, REVERSIBLE, SYMPLECTIC = 1e-13, 1e-11, 1e-11, 1e-10
 TREND, GROWTH = 0.1, 0.2
 #: An energy error below this cannot be told from roundoff; one below the second is that of a quadratic Hamiltonian.
 SMALLEST_ENERGY_ERROR, QUADRATIC = 1e-8, 1e-10
-#: Errors between which step sizes are chosen for the fit of an order, relative to the size of the motion: first from
-#: one of these on, down to the last; and the numbers of steps that are worth while.
-LADDERS, SMALLEST_ERROR = (1e-4, 1e-6), 1e-9
-MOST_STEPS, POINTS = 6_400, 5
-#: An error that is this small foretells those of smaller step sizes.
-FORETELLING = 1e-2
 #: Slopes between neighbouring step sizes that differ by more do not belong to a straight line.
 STRAIGHT = 0.6
 #: So many oscillations has the long run to have for a drift of the energy to be told from them.
@@ -65,128 +57,6 @@ class Measured(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value:.3g}, expected {self.wanted}"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """On what the claims are measured on one system. None: found out, or a default that suits most systems."""
-
-    end: float | None = None  # orders are fitted over (0, end)
-    steps: Callable[[int], tuple[int, ...] | None] | None = None  # order -> numbers of steps
-    h: float | None = None  # the step size of the long run
-    long_steps: int = 10_000
-    stretch: Callable[[int], float] = lambda order: 1.0  # order -> multiple of h with which the energy is watched
-    coarse: float | None = None  # the step size with which reversibility (20 steps) and symplecticity are measured
-    energy: str | None = "found out"  # "energy" or the invariant that is constant in its stead; None: nothing is
-    bounded: Callable[[Method], bool] | None = None  # whether a bound of the energy error can be seen
-    symmetric: bool | None = None  # whether an angular momentum of the system is conserved
-    lowest_order: int = 1  # methods of a lower order are of a higher one on this system by chance
-    unseen: frozenset[int] = frozenset()  # orders that cannot be seen in double precision
-    exact: frozenset[str] = frozenset()  # quantities that every method computes without error
-    size: float | None = None  # of the terms of the constraints, to which their residuals are compared
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One method on one system from one start; its runs are computed once."""
-
-    method: Method
-    system: AbstractSystem
-    q0: Any
-    v0: Any
-    setting: Setting = field(default_factory=Setting)
-    reference: Callable[[float], State] | None = None  # the state at a time, where it is known
-
-    @property
-    def claims(self) -> Claims:
-        return self.method.claims
-
-    @functools.cached_property
-    def h(self) -> float:
-        """The step size of the long run."""
-        return self.setting.h or self.end / 100
-
-    @functools.cached_property
-    def end(self) -> float:
-        return self.setting.end or (100 * self.setting.h if self.setting.h else 1.0)
-
-    @property
-    def coarse(self) -> float:
-        return self.setting.coarse or self.end / 20
-
-    @functools.cached_property
-    def at_end(self) -> State:
-        if self.reference is not None:
-            return self.reference(self.end)
-        return reference_solution(self.system, self.q0, self.v0, (0.0, self.end))
-
-    @property
-    def quantities(self) -> tuple[str, ...]:
-        """What has an order: q, p, and the multipliers that there are."""
-        multipliers = (("holonomic", "lam"), ("nonholonomic", "psi"))
-        return ("q", "p", *(key for part, key in multipliers if self.system.provides(part)))
-
-    @functools.cache  # noqa: B019 - a case lives as long as what is measured on it
-    def errors(self, ladder: int = 0) -> EndErrors:
-        """At the end of the interval of the orders, for the step sizes of the setting, or of one of the ladders."""
-        steps = self.setting.steps(self.claims.order) if self.setting.steps else None
-        steps = steps or self._suitable_steps(LADDERS[ladder])
-        return end_errors(
-            self.system, self.method, self.q0, self.v0, (0.0, self.end), self.end / np.array(steps, dtype=float),
-            self.at_end, quantities=self.quantities,
-        )  # fmt: skip
-
-    @functools.cached_property
-    def _first_error(self) -> tuple[int, float]:
-        """A number of steps that is large enough for the error to foretell others, and that error relative to q."""
-        scale = float(np.max(np.abs(self.at_end.q))) or 1.0
-        for steps in (16, 64, 256, 1024):
-            hs = np.array([self.end / steps])
-            found = end_errors(self.system, self.method, self.q0, self.v0, (0.0, self.end), hs, self.at_end)
-            error = float(found.errors["q"][0]) / scale
-            if error <= FORETELLING:
-                return steps, max(error, 1e-2 * SMALLEST_ERROR)
-        return steps, error if np.isfinite(error) else 1.0
-
-    def _suitable_steps(self, largest_error: float) -> list[int]:
-        """Numbers of steps whose errors, as a first one foretells by the claimed order, lie between two bounds."""
-        order, (steps, error) = self.claims.order, self._first_error
-        first = max(4, round(steps * (error / largest_error) ** (1 / order)))
-        last = min(MOST_STEPS, max(2 * first, round(steps * (error / SMALLEST_ERROR) ** (1 / order))))
-        first = min(first, last // 2 if order > 2 else last // 8)
-        return np.unique(np.round(np.geomspace(first, last, POINTS)).astype(int)).tolist()
-
-    @functools.cache  # noqa: B019 - a case lives as long as what is measured on it
-    def long_run(self, stretch: float = 1.0) -> Trajectory:
-        """A long run with the step size of the system, or a multiple of it."""
-        h, steps = stretch * self.h, self.setting.long_steps
-        return simulate(self.system, self.method, self.q0, self.v0, t=(0.0, steps * h), h=h, save_every=2)
-
-    @functools.cached_property
-    def energy_run(self) -> Trajectory:
-        """The run in which the energy is watched."""
-        return self.long_run(self.setting.stretch(self.claims.order))
-
-    @functools.cached_property
-    def energy(self) -> str | None:
-        """What is constant along the exact motion: the energy, an invariant in its stead, or nothing."""
-        if self.setting.energy != "found out":
-            return self.setting.energy
-        return "energy" if _is_autonomous(self.system, self.q0, self.v0) else None
-
-
-def _is_autonomous(system: AbstractSystem, q0, v0) -> bool:
-    """Whether no force acts, and neither energy nor constraints depend on the time, judged at the start."""
-    if system.provides("force") or system.provides("reaction"):
-        return False
-    start, mechanics = consistent(system, q0, v0), mechanics_of(system)
-
-    def observed(time: float) -> list[np.ndarray]:
-        t = jnp.asarray(time)
-        found = mechanics.energy(t, start.q, start.v, start.p), mechanics.constraint(t, start.q)
-        return [np.asarray(x) for x in (*found, mechanics.hidden(t, start.q, start.v))]
-
-    return all(np.allclose(a, b) for a, b in zip(observed(0.0), observed(0.37), strict=True))
 
 
 # -- measures ----------------------------------------------------------------------------------------------------------
@@ -215,6 +85,31 @@ def measure_order(case: Case, quantity: str, order: int) -> Measured:
     if not case.setting.steps and (bent or found[0].value > order - 1 + ORDER_TOLERANCE):
         raise NotSeen(f"a slope of {found[0].value:.3g}: not yet asymptotic, give step sizes of your own in `setting`")
     return found[0]
+
+
+def measure_unequal_order(case: Case, orders: dict[str, int]) -> Measured:
+    """The fitted slopes with steps that alternate 2 : 1, over the same times and with step sizes as in `measure_order`:
+    of the quantity that is worst against its order. An error that changes its sign from step to step cancels with equal
+    steps, so that an order may hold for those only. What cancels by chance is no matter: a slope may be larger."""
+    for ladder in range(1 if case.setting.steps else len(LADDERS)):
+        errors, found = case.unequal_errors(ladder), []
+        for quantity, order in orders.items():
+            try:
+                slope = observed_order(errors.hs, errors.errors[quantity]).slope
+            except InputError as reason:
+                if BELOW_ROUNDOFF not in str(reason):
+                    raise
+                continue
+            holds, wanted = slope >= order - ORDER_TOLERANCE, f"{order} +- {ORDER_TOLERANCE:g} or more of {quantity}"
+            found.append((Measured(slope, wanted, holds), slope - order))
+        if not found:
+            raise NotSeen("the errors are roundoff already: nothing to measure")
+        worst, missing = min(found, key=lambda pair: pair[1])
+        if worst.holds:
+            return worst
+    if not case.setting.steps and missing > ORDER_TOLERANCE - 1:
+        raise NotSeen(f"a slope of {worst.value:.3g}: not yet asymptotic, give step sizes of your own in `setting`")
+    return worst
 
 
 def _spread_of_slopes(found: ObservedOrder) -> float:
@@ -303,9 +198,11 @@ def measure_bounded_energy(case: Case) -> Measured:
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-def claims_of(case: Case, *, symplectic: bool = True) -> Iterator[tuple[str, Callable[[], Measured]]]:
+def claims_of(
+    case: Case, *, symplectic: bool = True, unequal: bool = True
+) -> Iterator[tuple[str, Callable[[], Measured]]]:
     """The claims that apply to a case, by name, with their measures. To measure symplecticity takes seconds, because a
-    compiled step is differentiated: `symplectic=False` leaves it out."""
+    compiled step is differentiated: `symplectic=False` leaves it out, `unequal=False` steps of different sizes."""
     claims, setting, system = case.claims, case.setting, case.system
     nonholonomic = system.provides("nonholonomic")
     orders = {"q": claims.order, "p": claims.order}
@@ -313,6 +210,16 @@ def claims_of(case: Case, *, symplectic: bool = True) -> Iterator[tuple[str, Cal
     for quantity, order in orders.items():
         if order is not None and order >= setting.lowest_order and claims.order not in setting.unseen:
             yield f"order of {quantity}", functools.partial(measure_order, case, quantity, order)
+    limit = claims.order if claims.unequal_order is None else claims.unequal_order
+    # multipliers that are computed again at the recorded state have the order of the state
+    told = case.quantities if case.method.multiplier == "discrete" else ("q", "p")
+    lower = {
+        quantity: min(order, limit)
+        for quantity, order in orders.items()
+        if order is not None and order >= setting.lowest_order and quantity in told and quantity not in setting.exact
+    }
+    if unequal and lower and claims.order not in setting.unseen:
+        yield "order with unequal steps", functools.partial(measure_unequal_order, case, lower)
     if system.provides("holonomic") or nonholonomic:
         for level in claims.constraints:
             yield f"constraint at {level} level", functools.partial(measure_constraint, case, level)
@@ -382,11 +289,11 @@ class MeasuredClaims:
         return "\n".join([f"{self.method} on {self.system}", *rows])
 
 
-def measured(case: Case, *, symplectic: bool = True) -> MeasuredClaims:
+def measured(case: Case, *, symplectic: bool = True, unequal: bool = True) -> MeasuredClaims:
     """Every claim of a case. What fails while it is measured is a claim that does not hold; errors of the size of
     roundoff have no order, which is no failure."""
     found, unmeasured = {}, {}
-    for claim, measure in claims_of(case, symplectic=symplectic):
+    for claim, measure in claims_of(case, symplectic=symplectic, unequal=unequal):
         try:
             found[claim] = measure()
         except MethodDoesNotFit:

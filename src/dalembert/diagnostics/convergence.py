@@ -174,10 +174,12 @@ def end_errors(
     *,
     quantities: Sequence[str] | Mapping[str, str | Callable] = ("q",),
     repeats: int = 1,
+    pattern: Sequence[float] = (1.0,),
 ) -> EndErrors:
     """Run with every step size, compare several quantities at the end; `reference` as in `observed_order`.
 
-    `repeats` takes the shortest of several wall times, so that compilation does not count.
+    `repeats` takes the shortest of several wall times, so that compilation does not count. With `pattern=(2, 1)` each
+    step size is divided into two steps in these proportions, so that steps alternate.
     """
     named = dict(quantities) if isinstance(quantities, Mapping) else {name: name for name in quantities}
     t0, t1 = interval(t)
@@ -191,10 +193,13 @@ def end_errors(
         reference = reference_solution(system, q0, v0, (t0, t1))
     elif callable(reference):
         reference = reference(t1)
-    steps = np.maximum(np.round((t1 - t0) / hs), 1).astype(int)
+    parts = floats("pattern", pattern, finite=True)
+    steps = np.maximum(np.round((t1 - t0) / hs), 1).astype(int) * len(parts)
     errors = {name: np.full(len(hs), np.nan) for name in named}
     seconds, iterations = np.full(len(hs), np.nan), np.zeros(len(hs), dtype=int)
-    for k, h in enumerate(hs):
+    for k, size in enumerate(hs):
+        divided = np.tile(parts / np.sum(parts) * size, int(steps[k]) // len(parts))
+        h = size if len(parts) == 1 else divided * ((t1 - t0) / np.sum(divided))
         runs = [
             simulate(system, method, q0, v0, t=(t0, t1), h=h, save_every=int(steps[k]), on_failure="return")
             for _ in range(repeats)

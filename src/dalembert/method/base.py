@@ -32,6 +32,7 @@ class Claims:
     `constraints` lists the levels at which constraints hold at every step: "position" (g = 0), "velocity"
     (g_q v + g_t = 0 and k = 0).
     `energy` is the promise to keep the energy to roundoff, `bounded_energy` the weaker one of an error without drift.
+    `unequal_order` is the order where steps of different sizes follow each other, if it is lower than `order`.
     `symmetric_positions` is the weaker promise of a method that is reversible in q but not in p.
     """
 
@@ -44,6 +45,7 @@ class Claims:
     bounded_energy: bool = False
     constraints: tuple[str, ...] = ()
     multiplier_order: int | None = None
+    unequal_order: int | None = None
     note: str = ""
 
 

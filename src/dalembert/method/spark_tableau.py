@@ -209,6 +209,12 @@ class SparkTableau:
             return order
         return min(order, self.stages + self.stages % 2)
 
+    @property
+    def unequal_order(self) -> int:
+        """With steps of different sizes. Where k holds at the stages alone its error at the end is carried on with the
+        factor R(infinity) = (-1)^s: for odd s two errors of order s cancel, if the steps are equal."""
+        return self.order if self.ends_on_constraint else min(self.order, self.stages)
+
 
 def _default_omega(b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.array([b * c**i for i in range(len(b) - 1)]).reshape(len(b) - 1, len(b))

@@ -37,7 +37,7 @@ def test_every_claim_that_applies_is_measured():
     assert not found.unmeasured
     assert set(found.found) == {
         "order of q", "order of p", "order of lam", "constraint at position level", "constraint at velocity level",
-        "symmetric", "bounded energy",
+        "symmetric", "bounded energy", "order with unequal steps",
     }  # fmt: skip
     assert found.value("order of q") == pytest.approx(2, abs=0.2)
     assert "order of lam" in str(found)
@@ -52,7 +52,7 @@ def test_energy_is_not_asked_for_where_a_force_takes_it():
 def test_a_system_of_the_gallery_brings_its_start_and_its_exact_motion():
     found = da.measure_claims(da.Galerkin(2), Kepler(), symplectic=False)
     assert found.hold, found
-    assert {"order of q", "order of p", "symmetric", "momentum"} == set(found.found)
+    assert {"order of q", "order of p", "order with unequal steps", "symmetric", "momentum"} == set(found.found)
 
 
 def test_a_claim_that_is_not_kept_is_broken(monkeypatch):
@@ -60,7 +60,7 @@ def test_a_claim_that_is_not_kept_is_broken(monkeypatch):
     found = da.measure_claims(da.Shake(), PolarPendulum(), symplectic=False)
     assert not found.hold
     assert {text.partition(":")[0] for text in found.broken} == {
-        "order of q", "order of p", "constraint at velocity level", "symmetric",
+        "order of q", "order of p", "order with unequal steps", "constraint at velocity level", "symmetric",
     }  # fmt: skip
     assert "FAILS" in str(found)
 

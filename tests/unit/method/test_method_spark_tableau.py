@@ -136,6 +136,11 @@ def test_claimed_orders(method, order):
     assert method.order == method.claims.multiplier_order == order
 
 
+def test_an_order_that_needs_equal_steps_is_claimed_for_those_only():
+    assert [da.standard_gauss(s).claims.unequal_order for s in (1, 2, 3, 4)] == [1, None, 3, None]
+    assert da.gauss_spark(3).claims.unequal_order is None
+
+
 def test_constraints_at_the_stages_only_are_not_claimed_at_the_end():
     claims = da.standard_gauss(2).claims
     assert claims.constraints == ("position",)
