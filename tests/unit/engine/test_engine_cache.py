@@ -8,8 +8,10 @@ import pathlib
 import numpy as np
 import pytest
 
-from dalembert.engine.machine import compilation as llvm_compile
-from dalembert.engine.machine.compilation import cache_folder, compile_text
+from dalembert.engine.machine import code_cache
+from dalembert.engine.machine.code_cache import cache_folder
+from dalembert.engine.machine.compilation import compile_text
+from dalembert.errors import InputError
 
 TEXT = """
 define void @run(ptr %x) {
@@ -129,7 +131,7 @@ def test_folder_that_is_a_link_is_not_used(folder, tmp_path):
 def test_folder_of_somebody_else_is_not_used(folder, monkeypatch):
     result()
     other = os.getuid() + 1
-    monkeypatch.setattr(llvm_compile.os, "getuid", lambda: other)
+    monkeypatch.setattr(code_cache.os, "getuid", lambda: other)
     assert cache_folder() is None
     assert result() == (6.0, False)
 
@@ -139,3 +141,78 @@ def test_without_a_folder_everything_still_compiles(tmp_path, monkeypatch):
     monkeypatch.setenv("DALEMBERT_CACHE_DIR", str(tmp_path / "file"))
     assert cache_folder() is None
     assert result() == (6.0, False)
+
+
+def used(folder, numbers: range, size: int = 1000) -> list[pathlib.Path]:
+    """Entries that were used one after the other, long ago."""
+    for number in numbers:
+        code_cache.write(f"{number:04x}", bytes(size))
+        os.utime(folder / f"{number:04x}", (number, number))
+    return entries(folder)
+
+
+@pytest.fixture
+def small(folder, monkeypatch) -> pathlib.Path:
+    """A cache for 10 kilobytes, into which this process has not yet written."""
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "0.01")
+    monkeypatch.setattr(code_cache, "_written", {})
+    return folder
+
+
+def test_it_does_not_grow_beyond_its_limit(small):
+    left = used(small, range(1, 40))
+    assert 8_000 < sum(entry.stat().st_size for entry in left) <= 10_000
+    assert [entry.name for entry in left] == [f"{number:04x}" for number in range(40 - len(left), 40)]
+
+
+def test_what_is_used_stays(small):
+    used(small, range(1, 9))
+    for number in range(9, 40):
+        assert code_cache.read("0003") == bytes(1000)
+        used(small, range(number, number + 1))
+    assert (small / "0003").exists()
+    assert not (small / "0004").exists()
+
+
+def test_a_cache_of_an_earlier_process_is_made_smaller(small, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "1")
+    used(small, range(1, 40))
+    monkeypatch.setattr(code_cache, "_written", {})
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "0.01")
+    code_cache.write("ffff", b"")
+    assert len(entries(small)) < 12
+
+
+def test_leftovers_of_killed_processes_are_swept(small):
+    small.parent.mkdir(exist_ok=True)
+    small.mkdir(mode=0o700)
+    old, young = small / "unfinished-1", small / "unfinished-2"
+    for file in (old, young, small / "tmpabc"):
+        file.write_bytes(b"half")
+    for file in (old, small / "tmpabc"):
+        os.utime(file, (1, 1))
+    code_cache.write("ffff", b"")
+    assert [entry.name for entry in entries(small)] == ["ffff", "unfinished-2"]
+
+
+def test_a_full_disk_leaves_nothing_behind(folder, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(code_cache.os, "replace", full)
+    assert result() == (6.0, False)
+    assert entries(folder) == []
+
+
+def test_no_megabytes_mean_no_cache(folder, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "0")
+    assert result() == (6.0, False)
+    assert result() == (6.0, False)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("size", ["many", "-1", "nan", "inf"])
+def test_a_size_that_is_none_is_refused(folder, monkeypatch, size):
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", size)
+    with pytest.raises(InputError, match=r"DALEMBERT_CACHE_SIZE is .* megabytes"):
+        result()

@@ -1,8 +1,4 @@
-"""From LLVM text to machine code in memory, with a cache of compiled code on disk.
-
-Cached code is executed, so the folder must belong to the user and be writable by nobody else; every entry carries a
-checksum, and one that does not match is compiled anew.
-"""
+"""From LLVM text to machine code in memory; what was compiled once is found on disk."""
 
 from __future__ import annotations
 
@@ -10,20 +6,14 @@ import contextlib
 import ctypes
 import functools
 import hashlib
-import os
-import pathlib
-import stat
-import tempfile
 from collections.abc import Callable
 
 import llvmlite
 import llvmlite.binding as llvm
-import platformdirs
 
 from . import helper
+from .code_cache import read, write
 from .object_code import OPTION, host, object_code, target_machine
-
-_MAGIC = b"dalembert-code-1\n"
 
 
 @functools.cache
@@ -79,7 +69,7 @@ def _key(text: str, effort: int, kind: str | None) -> str:
 
 def is_cached(text: str, effort: int, kind: str | None = None) -> bool:
     """Whether `compile_text` would find the code on disk, and find it sound."""
-    return _read(_key(text, effort, kind)) is not None
+    return read(_key(text, effort, kind)) is not None
 
 
 def compile_text(
@@ -88,11 +78,11 @@ def compile_text(
     """Machine code for a module, and whether it came from the cache; `kind` names the passes, else the usual ones.
     `emit` is where LLVM works."""
     key = _key(text, effort, kind)
-    cached = _read(key)
+    cached = read(key)
     if cached is not None:
         return NativeCode(cached), True
     code = (emit or _emit)(text, effort, _passes(kind, effort), *host())
-    _write(key, code)
+    write(key, code)
     return NativeCode(code), False
 
 
@@ -108,55 +98,3 @@ def _emit(text: str, effort: int, *rest) -> bytes:
             return helper.interruptibly(text, effort, *rest)
     with helper.no_fork:
         return object_code(text, effort, *rest)
-
-
-def cache_folder() -> pathlib.Path | None:
-    """The folder of compiled code, or None if it is not private to this user."""
-    chosen = os.environ.get("DALEMBERT_CACHE_DIR")
-    folder = pathlib.Path(chosen) if chosen else pathlib.Path(platformdirs.user_cache_dir("dalembert"))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # who may write to the outer folder may put another one in the place of the inner one
-        is_private = all([_made_private(place) for place in (folder, folder / "code")])
-    except OSError:
-        return None
-    return folder / "code" if is_private else None
-
-
-def _made_private(folder: pathlib.Path) -> bool:
-    """Whether a folder, made here if there is none, belongs to this user and only this user may write to it."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        return False
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
-
-
-def _read(key: str) -> bytes | None:
-    folder = cache_folder()
-    if folder is None:
-        return None
-    try:
-        content = (folder / key).read_bytes()
-    except OSError:
-        return None
-    head, digest, code = (
-        content[: len(_MAGIC)],
-        content[len(_MAGIC) : len(_MAGIC) + 32],
-        content[len(_MAGIC) + 32 :],
-    )
-    sound = head == _MAGIC and hashlib.sha256(key.encode() + code).digest() == digest
-    return code if sound else None
-
-
-def _write(key: str, code: bytes) -> None:
-    """Atomically, so that two processes never see half an entry; a full disk only means no cache."""
-    folder = cache_folder()
-    if folder is None:
-        return
-    try:
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(_MAGIC + hashlib.sha256(key.encode() + code).digest() + code)
-        os.replace(file.name, folder / key)
-    except OSError:
-        return
