@@ -36,7 +36,7 @@ class Parts:
     frames: tuple[BodyFrame, ...]
     drawing: Any
     bars: Any
-    drawn_q: Any
+    traced: bool
 
 
 class Numbering:
@@ -116,7 +116,6 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
             friction.append(record.friction)
     armatures = [(j, k) for j in numbering.joints if j.armature is not None for k in range(1)]
     drawing, bars = _picture(model, numbering)
-    drawn = [np.concatenate([np.ravel(x) for x in _drawn_pose(body)]) for body in numbering.bodies]
     return Parts(
         bodies=tuple(body.element() for body in numbering.bodies),
         joints=joints,
@@ -134,14 +133,8 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
         ),
         drawing=drawing,
         bars=bars,
-        drawn_q=np.concatenate(drawn) if drawn and not is_traced(drawn) else None,
+        traced=is_traced([(b.mass, b.com, b.principal.euler, b.place) for b in numbering.bodies]),
     )
-
-
-def _drawn_pose(body: Body):
-    """Centre of mass and kept directors as drawn."""
-    directors = body.turn @ body.principal.axes.T
-    return [body.drawn(body.com), *(directors[:, k] for k in body.kept)]
 
 
 def _welded_groups(model: Multibody) -> list[list[Body]]:

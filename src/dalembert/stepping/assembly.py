@@ -93,7 +93,7 @@ class Assembler:
 
     def __init__(self, model: Multibody, t: float = 0.0) -> None:
         self.model, self.parts, self.t = model, model.parts(limits=False), float(t)
-        if self.parts.drawn_q is None:
+        if self.parts.traced:
             raise InputError("a model with traced places cannot be assembled; assemble it outside jit, vmap and grad.")
         whole = tuple(_with_all_directors(body) for body in self.parts.bodies)
         parts = dataclasses.replace(self.parts, bodies=whole)
