@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -38,6 +39,14 @@ class Point:
         return f"Point({self.body.name!r}, {self.place})"
 
 
+@dataclass(frozen=True)
+class Surface:
+    """A shape of a body, for contact."""
+
+    body: Body
+    shape: Shape
+
+
 class Body:
     """A rigid body of a `Multibody` model; `Multibody.body` makes it.
 
@@ -58,10 +67,8 @@ class Body:
         """The point (x, y, z) of the body, in its own frame."""
         return Point(self, x if y is None else (x, y, 0.0 if z is None else z))
 
-    def surface(self, shape: Shape):
+    def surface(self, shape: Shape) -> Surface:
         """A shape of the body for contact; it need not be the one of its picture."""
-        from .touching import Surface
-
         if not isinstance(shape, Shape):
             raise InputError(
                 f"a surface of body {self.name!r} must be a shape such as da.Sphere(0.1), got {shown(shape)}."

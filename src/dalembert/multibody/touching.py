@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments import number, shown
 from ..errors import InputError
-from .bodies import Body
+from .bodies import Body, Surface
 from .configuration import BodyPoint, Frame
 from .contacts import (
     CapsulePair,
@@ -22,7 +22,7 @@ from .contacts import (
     SpherePair,
 )
 from .joints import JointElement, SixAxis
-from .shapes import Box, Capsule, Cylinder, Ellipsoid, Shape, Sphere
+from .shapes import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from .vectors import axis_direction, frame_with_axis, vector
 
 
@@ -33,14 +33,6 @@ class Plane:
     body: Body
     at: Any
     axes: np.ndarray
-
-
-@dataclass(frozen=True)
-class Surface:
-    """A shape of a body, for contact."""
-
-    body: Body
-    shape: Shape
 
 
 @dataclass(frozen=True)
