@@ -201,6 +201,7 @@ OBSERVABLES: dict[str, Callable] = {
     "velocity gradients": lambda m, t, q, v, p: jnp.ravel(_velocity_gradients(m, t, q, v)),
     "gap": lambda m, t, q, v, p: m.contact.gap(t, q),
     "approach": lambda m, t, q, v, p: m.contact.velocity(t, q, v)[:, 0],
+    "normals": lambda m, t, q, v, p: jnp.ravel(jax.jacfwd(lambda q: m.contact.gap(t, q))(q)),
     "steepness": lambda m, t, q, v, p: jnp.sqrt(jnp.sum(jax.jacfwd(lambda q: m.contact.gap(t, q))(q) ** 2, axis=1)),
     "invariants": lambda m, t, q, v, p: ravel_pytree(m.system.invariants(t, q, p))[0],
 }

@@ -35,6 +35,7 @@ from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .ensemble import array_shape, batch_size, integrate_ensemble
 from .family import facts_at, flat_parameters
+from .flat_gaps import cause_in_gaps
 from .loop import Keeping, Origin, Plan, Record, take_steps
 from .progress import ProgressBar
 from .redundant import RedundantRun, runner_for
@@ -322,7 +323,8 @@ def _run_eagerly(
     states = None if stored else np.concatenate(record.saved)
     now, finding = t0 + taken * h, finding_of(runner)
     if record.status not in (OK, LEFT_CONSTRAINTS):
-        finding = cause_in_substeps(system, method, now, layout.unflatten(record.carry.state), h)
+        reached = layout.unflatten(record.carry.state)
+        finding = cause_in_substeps(system, method, now, reached, h) or cause_in_gaps(system, now, reached, h)
     stats = {
         "engine": runner.name,
         "steps": taken,

@@ -13,13 +13,25 @@ import numpy as np
 
 from ..arguments import floats, interval
 from ..arguments import number as checked_number
-from ..engine import NOT_FINITE, OK, Carry, Chunk, Interruption, PhasedRun, TimeSteps, choose_engine, is_wanted
+from ..engine import (
+    LEFT_CONSTRAINTS,
+    NOT_FINITE,
+    OK,
+    Carry,
+    Chunk,
+    Interruption,
+    PhasedRun,
+    TimeSteps,
+    choose_engine,
+    is_wanted,
+)
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from .consistent import is_traced, prepare_start
 from .ensemble import batch_size
 from .family import flat_parameters
+from .flat_gaps import cause_in_gaps
 from .progress import ProgressBar
 from .redundant import runner_for
 from .simulate import (
@@ -150,6 +162,9 @@ def integrate_sizes(
     if status == NOT_FINITE and chunk is not None and np.isfinite(chunk.residual):
         status = reason_of_refusal(runner, functions, carry, now, size, parameters)
     states, counts = np.concatenate(saved), np.concatenate(iterations)
+    finding = finding_of(runner)
+    if status not in (OK, LEFT_CONSTRAINTS):
+        finding = cause_in_gaps(system, now, layout.unflatten(carry.state), size)
     return Run(
         system=system,
         method=method,
@@ -159,7 +174,7 @@ def integrate_sizes(
         states=states,
         iterations=counts,
         worst_iterations=np.concatenate(worst),
-        status=final_status(status, interruption.wanted, taken, now, size, chunk, finding=finding_of(runner)),
+        status=final_status(status, interruption.wanted, taken, now, size, chunk, finding=finding),
         h=grid.sizes.tolist(),
         stats={
             "engine": runner.name,

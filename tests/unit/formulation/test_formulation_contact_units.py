@@ -218,6 +218,21 @@ def test_a_gap_without_a_gradient_where_it_closes_is_refused():
         da.simulate(Cubed(), da.MoreauJean(), [0.0, 0.0], [-1.0, 0.0], t=(0.0, 0.5), h=0.02)
 
 
+@pytest.mark.parametrize("h", [0.01, [0.01] * 30])
+@pytest.mark.parametrize("method", [da.MoreauJean(), da.SchatzmanPaoli()])
+def test_a_gap_whose_gradient_vanishes_during_the_run_is_named(method, h):
+    class Falling(da.System):
+        def lagrangian(self, t, q, v):
+            return 0.5 * (v @ v) - 9.81 * q[1]
+
+        def gap(self, t, q):
+            return jnp.stack([2.0 + q[0], q[1] ** 3])
+
+    run = da.simulate(Falling(), method, [0.0, 0.2], [1.0, 0.0], t=(0.0, 0.3), h=h, on_failure="return")
+    assert not run.status
+    assert "The gradient of gap[1] vanishes where that contact closes" in run.status.message
+
+
 def test_finding_the_units_compiles_nothing():
     """Neither alone nor while something else is traced."""
 
