@@ -207,9 +207,12 @@ OBSERVABLES: dict[str, Callable] = {
 }
 
 
-def equation(system: AbstractSystem, name: str, rows: tuple[int, ...] | None = None) -> Callable:
-    """One of `EQUATIONS` at the parameters of this system: (x, ...) -> value, sparse Jacobian by x."""
-    function, parameters = _equation(Family(system), name, rows), flat_parameters(system)
+def equation(
+    system: AbstractSystem, name: str, rows: tuple[int, ...] | None = None, parameters=None
+) -> Callable:  # fmt: skip
+    """One of `EQUATIONS` at the parameters of this system, or at others: (x, ...) -> value, sparse Jacobian by x."""
+    function = _equation(Family(system), name, rows)
+    parameters = flat_parameters(system) if parameters is None else parameters
     return lambda *arguments: function(*arguments, parameters)
 
 

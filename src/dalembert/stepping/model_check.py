@@ -23,7 +23,7 @@ from ..problem import (
     check_contact_data,
     in_words,
 )
-from .family import Family, equation, for_family
+from .family import Family, equation, flat_parameters, for_family
 from .scales import constraints_at, row_names
 from .step import Layout
 
@@ -33,6 +33,10 @@ RANK_TOLERANCE = 1e-10
 DENSE_ROWS = 400
 #: Dependent rows that a message describes one by one.
 MOST_FINDINGS = 3
+#: A row of the mass matrix that changes by this part of itself where everything changes by the second is roundoff.
+NOISE, SHAKEN = 1e-3, 1e-9
+#: The square root of the largest entry of a row is divided by so many times.
+BALANCINGS = 5
 #: With more constraints their independence is first looked for by solving with their Gram matrix, which is sparse.
 PROBED_ROWS = 30
 
@@ -178,33 +182,56 @@ def _rows(label: str, found) -> int:
 def check_regular(system: AbstractSystem, t, q, v, p) -> None:
     """Refuse a Lagrangian whose mass matrix L_vv (or a Hamiltonian whose H_pp) is singular at the start."""
     is_hamiltonian = isinstance(system, HamiltonianSystem)
-    if is_hamiltonian:
-        _, matrix = equation(system, "legendre by p")(p, t, q, v)
-    else:
-        _, matrix = equation(system, "legendre by v")(v, t, q, p)
+    matrix, shaken = _mass_matrices(system, *((p, t, q, v) if is_hamiltonian else (v, t, q, p)))
     what = "H_pp of the Hamiltonian" if is_hamiltonian else "the mass matrix L_vv"
     name = type(system).__name__
     if not np.all(np.isfinite(matrix.data)):
         raise ModelError(
             f"{name}: {what} is not finite at the start (t={float(t):g}); check q0, v0 and the parameters."
         )
-    scale = np.max(np.abs(matrix.data), initial=0.0)
-    empty = np.flatnonzero(row_lengths(matrix) <= 1e-13 * scale).tolist()
+    sizes = _largest_in_rows(matrix)
+    empty = np.flatnonzero((sizes == 0) | (_largest_in_rows(matrix - shaken) > NOISE * sizes)).tolist()
     if matrix.nnz == 0 or empty:
         coordinates = ", ".join(f"q[{k}]" for k in (empty or range(len(q))))
         raise ModelError(
             f"{name} is not regular: {what} is singular; no inertia for {coordinates}. "
             "Give the coordinate a mass, or remove it."
         )
-    probe = np.random.default_rng(0).standard_normal(len(q))
+    probe, (matrix, units) = np.random.default_rng(0).standard_normal(len(q)), _in_own_units(matrix)
     answer = solve_linear(matrix, matrix @ probe)
     if not np.all(np.isfinite(answer)) or np.max(np.abs(answer - probe)) > 1e-3:
         if len(q) <= DENSE_ROWS:
             null = np.linalg.svd(matrix.toarray())[2][-1]
-            hint = "; its null direction is " + _combination(null, "q")
+            hint = "; its null direction is " + _combination(null * units, "q")
         else:
             hint = ""
         raise ModelError(f"{name} is not regular: {what} is singular{hint}. Give every direction an inertia.")
+
+
+def _mass_matrices(system: AbstractSystem, x, *rest) -> list[sparse.csr_matrix]:
+    """The derivatives of the Legendre transformation by x, and where everything that it depends on differs a little."""
+    name = "legendre by p" if isinstance(system, HamiltonianSystem) else "legendre by v"
+    random, found = np.random.default_rng(0), []
+    for part in (0.0, SHAKEN):
+        numbers = [np.asarray(a, dtype=np.float64) for a in (x, *rest, flat_parameters(system))]
+        numbers = [a * (1 + part * random.uniform(-1, 1, a.shape)) for a in numbers]
+        found.append(equation(system, name, parameters=numbers[-1])(*numbers[:-1])[1])
+    return found
+
+
+def _largest_in_rows(matrix) -> np.ndarray:
+    return np.asarray(abs(matrix).max(axis=1).todense()).ravel()
+
+
+def _in_own_units(matrix: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """D M D with the largest entry of every row about one, and the diagonal of D: so it is the same for a mechanism in
+    metres and in nanometres, whose masses and moments of inertia differ by the square of a length."""
+    units = np.ones(matrix.shape[0])  # pyright: ignore[reportGeneralTypeIssues]
+    scaled = matrix
+    for _ in range(BALANCINGS):
+        units = units / np.sqrt(_largest_in_rows(scaled))
+        scaled = sparse.csr_matrix(sparse.diags_array(units) @ matrix @ sparse.diags_array(units))
+    return scaled, units
 
 
 def constraint_jacobian(system: AbstractSystem, t, q) -> tuple[np.ndarray, sparse.csr_matrix]:

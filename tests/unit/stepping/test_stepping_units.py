@@ -130,3 +130,30 @@ def test_box_that_penetrates_with_two_corners_is_lifted():
     assert np.min(Box().gap(0.0, tilted.q)) >= -1e-12
     moved = tilted.q - [0.0, 0.9, 0.5]
     assert moved[:2] @ moved[:2] + moved[2] ** 2 / 3 < (low - 0.9) ** 2  # nearer than straight up
+
+
+class Turning(da.System):
+    """A disc that falls and turns: its moment of inertia is smaller than its mass by the square of a length."""
+
+    radius: float = 1.0
+    mass: float = 1.0
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * self.mass * (v[:2] @ v[:2]) + 0.25 * self.mass * self.radius**2 * v[2] ** 2
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-30, 1e9])
+def test_bodies_of_any_size_are_regular(length):
+    run = da.simulate(Turning(length), da.Rattle(), [0.0, 0.0, 0.0], [length, 0.0, 1.0], t=(0.0, 1.0), h=0.1)
+    assert run.q[-1] == pytest.approx([length, 0.0, 1.0], rel=1e-12)
+
+
+def test_inertia_that_is_roundoff_is_none():
+    class Rounded(da.System):
+        parts: tuple = (0.1, 0.2, -0.3)
+
+        def lagrangian(self, t, q, v):
+            return 0.5 * (v[0] ** 2 + sum(self.parts) * v[1] ** 2 + jnp.cos(q[0]) ** 2 * v[2] ** 2)
+
+    with pytest.raises(da.ModelError, match=r"no inertia for q\[1\], q\[2\]"):
+        da.simulate(Rounded(), da.Rattle(), [np.pi / 2, 0.0, 0.0], [0.0, 0.0, 0.0], t=(0.0, 1.0), h=0.1)
