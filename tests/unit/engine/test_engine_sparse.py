@@ -8,7 +8,8 @@ import scipy.sparse.linalg as sparse_linalg
 
 import dalembert as da
 from dalembert.engine import NOT_CONVERGED, OK, choose_engine
-from dalembert.engine.runners import choice
+from dalembert.engine.contract import StepFunctions
+from dalembert.engine.runners import choice, sparse_newton
 from dalembert.engine.runners.native import TooLarge
 from dalembert.engine.runners.sparse import SparseRun
 from dalembert.gallery.springs_and_bars import Lattice
@@ -181,3 +182,26 @@ def test_multipliers_that_are_zero_have_a_scale(method):
     assert sparse.report()["factorisations"] < 60
     fallen = chunk.carry.state[2:9:3] - state[2:9:3]
     np.testing.assert_allclose(fallen, -0.5 * 9.81 * 0.05**2, atol=1e-14)
+
+
+def test_a_solution_that_is_not_the_one_that_begins_at_h_0_is_not_taken():
+    """x^2 = 1 - h begins at x = 1; from this guess Newton finds the negative solution for h > 1/3."""
+    functions = StepFunctions(
+        guess=lambda t, h, state, parameters: jnp.ones(1) - 3 * h,
+        residual=lambda x, t, h, state, parameters: x**2 - (1 - h),
+        finish=lambda x, t, h, state, parameters: x - state,
+        unknowns=("x",), equations=("square",), blocks=(1,), n_state=1, summed_blocks=(1,), n_parameters=0,
+    )  # fmt: skip
+    run = SparseRun(functions, True).begin("asked for")
+    chunk = run.run(run.first_carry(np.ones(1)), 0.0, 0.75, 1, 1, np.zeros(0), 1)
+    assert chunk.status == OK
+    assert run.report()["rescued_steps"] == 1
+    np.testing.assert_allclose(chunk.saved[0], 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sign_of_a_determinant_from_its_factors(seed):
+    random = np.random.default_rng(seed)
+    matrix = random.standard_normal((9, 9)) * (random.random((9, 9)) < 0.5) + np.eye(9)
+    factors = sparse_linalg.splu(scipy.sparse.csc_matrix(matrix))
+    assert sparse_newton._sign_of_determinant(factors) == np.sign(np.linalg.det(matrix))

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
+from scipy.sparse.csgraph import connected_components
 
+from ..code.loop import FAR
 from ..contract import MAX_ITERATIONS, StepFunctions, extrapolation_weights, rounded
 from ..functions.batched import RowFunction, one_row
 from ..functions.function import Function, TracedInArrays
@@ -25,6 +27,8 @@ ROUNDOFF = 1e-15
 NOISE = 1e-6
 #: Larger ones are too, if rounding the unknowns and the state moves the solution as far, but no more than this.
 LARGEST_NOISE = 1e-2
+#: A step so much smaller is one whose solution the method guesses well.
+SMALL_STEP = 1 / 128
 
 
 class SparseNewton:
@@ -33,6 +37,12 @@ class SparseNewton:
     The scale of a group of unknowns is its size, or the change that would move a part of the new state by that part's
     own size. Where that is not enough (multipliers that are zero do not enter the new state themselves), also the
     change that would move an equation by the size of its other terms.
+
+    The solution that is meant is the one that begins at the guess for h = 0; on its way the determinant of the Jacobian
+    keeps its sign, and solutions that it would meet have the other one. A factorisation A with which Newton converges
+    has the sign of the Jacobian J at the solution, however old it is: the eigenvalues of 1 - A^-1 J lie inside the unit
+    circle, so that no real one of A^-1 J is negative. Where it is not the sign of a small step, or where Newton moved
+    far from where it began, the solution is not taken.
     """
 
     def __init__(self, functions: StepFunctions, traced: TracedInArrays | None = None) -> None:
@@ -45,12 +55,14 @@ class SparseNewton:
         self._groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
         self._reach = np.zeros(len(functions.blocks))
         self._solve, self._renewals, self.factorisations = None, 0, 0
+        self._sign, self._meant = 0.0, 0.0  # of the determinant: of the factorisation at hand, and in a small step
 
     def anew(self, moment: tuple) -> SparseNewton:
         """One that knows nothing of earlier steps, with scales for steps from this moment on."""
         fresh = copy.copy(self)
         fresh._solve, fresh._renewals, fresh.factorisations = None, 0, 0
         fresh._reach = self._reach_of_state(moment)
+        fresh._sign, fresh._meant = 0.0, self._sign_of_a_small_step(moment)
         return fresh
 
     def step(self, history: np.ndarray, known: int, moment: tuple) -> tuple[np.ndarray | None, np.ndarray, int]:
@@ -84,7 +96,31 @@ class SparseNewton:
         rows = one_row(*moment)
         return bool(np.all(np.isfinite(self.values(self.guess(*rows), *rows))))
 
-    def _newton(self, x: np.ndarray, moment: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
+    def _newton(self, begin: np.ndarray, moment: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
+        """A solution and the iterations; None where there is none that is the one meant."""
+        x, count = self._iterated(begin, moment, rows)
+        if x is None or not self._meant:
+            return x, count
+        if self._sign == self._meant and self._scaled(x - begin, x) <= FAR:
+            return x, count
+        self._solve = None
+        return None, count
+
+    def _sign_of_a_small_step(self, moment: tuple) -> float:
+        """The sign of the determinant there; 0 where it is not known, or where solutions are found otherwise."""
+        functions, (t, h, state, parameters) = self.functions, moment
+        if not functions.smooth or functions.explicit or functions.rescue is not None:
+            return 0.0
+        small = t, np.asarray(SMALL_STEP * h), state, parameters
+        _, jacobian = self.residual(self.guess(*one_row(*small))[0], *small)
+        if not np.all(np.isfinite(jacobian.data)):
+            return 0.0
+        try:
+            return _sign_of_determinant(sparse_linalg.splu(sparse.csc_matrix(jacobian)))
+        except RuntimeError:  # exactly singular
+            return 0.0
+
+    def _iterated(self, x: np.ndarray, moment: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
         before, fresh, helped, served, jacobian = np.inf, False, False, self._renewals == 0, None
         if not served:
             self._solve, self._renewals = None, self._renewals - 1
@@ -94,9 +130,10 @@ class SparseNewton:
                 if not (np.all(np.isfinite(value)) and np.all(np.isfinite(jacobian.data))):
                     return None, count
                 try:
-                    self._solve = sparse_linalg.splu(sparse.csc_matrix(jacobian)).solve
+                    factors = sparse_linalg.splu(sparse.csc_matrix(jacobian))
                 except RuntimeError:  # exactly singular
                     return None, count
+                self._solve, self._sign = factors.solve, _sign_of_determinant(factors) if self._meant else 0.0
                 self.factorisations += 1
                 fresh = True
             else:
@@ -185,3 +222,15 @@ class SparseNewton:
             own &= (slope > 0) & (others[rows] > 0)
             reach[k] = np.min(others[rows[own]] / slope[own], initial=np.inf)
         return np.where(np.isfinite(reach), reach, 0.0)
+
+
+def _sign_of_determinant(factors: sparse_linalg.SuperLU) -> float:
+    """Of P A Q = L U, whose L has ones in its diagonal: the sign of U's diagonal and of both permutations."""
+    return float(np.prod(np.sign(factors.U.diagonal()))) * _parity(factors.perm_r) * _parity(factors.perm_c)
+
+
+def _parity(permutation: np.ndarray) -> int:
+    """1 for an even permutation, -1 for an odd one: a cycle of k numbers is k - 1 exchanges."""
+    n = len(permutation)
+    graph = sparse.csr_matrix((np.ones(n, np.int8), permutation, np.arange(n + 1)), shape=(n, n))
+    return -1 if (n - connected_components(graph, connection="weak")[0]) % 2 else 1
