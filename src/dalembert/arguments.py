@@ -10,6 +10,7 @@ import inspect
 import numbers
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -188,3 +189,12 @@ def named_values(name: str, value: Any, shape: tuple[int, ...]) -> dict[str, np.
         if values.shape != shape:
             raise InputError(f"{name}[{key!r}] must have shape {shape}, got {values.shape}.")
     return found
+
+
+def check_writable(folder: pathlib.Path, what: str) -> None:
+    """Refuse a folder in which no file can be made, by making one; `what` says what for."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{what}: no file can be made in the folder {folder}: {error.strerror or error}.") from error

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..arguments import check_writable
 from ..diagnostics import Curve, compare, energy_errors, foreign_solvers, recommend
 from ..errors import InputError
 from ..method import Method, method_named
@@ -56,6 +57,7 @@ def compare_command(
         raise InputError(f"--levels must lie between 1 and 16, got {levels}.")
     if not out.is_dir():
         raise InputError(f"cannot save figures to {out}: no such folder.")
+    check_writable(out, "cannot save figures")
     model = system_from(system, param or [])
     automatic = methods.strip().lower() in ("", AUTOMATIC)
     chosen = {} if automatic else methods_from(model, methods)

@@ -19,6 +19,7 @@ from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
 from .runners.choice import choose_engine
+from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun
 from .runners.interruption import Interruption, is_wanted, raising
@@ -53,6 +54,7 @@ __all__ = [
     "Unkeyed",
     "XlaRun",
     "choose_engine",
+    "compile_time",
     "condition_of",
     "find_root",
     "finish_compiling",

@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import check_writable
 from ..arguments import path as checked_path
 from ..errors import InputError
 
@@ -91,6 +92,7 @@ def checked_target(path, types: tuple[str, ...], what: str) -> pathlib.Path:
         raise InputError(f"cannot save {what} to {target}: the folder {target.parent} does not exist.")
     if target.is_dir():
         raise InputError(f"cannot save {what} to {target}: it is a folder.")
+    check_writable(target.parent, f"cannot save {what} to {target}")
     return target
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from ..arguments import check_writable
 from ..errors import DalembertError, InputError
 from ..gallery import GALLERY, Ready
 from ..method import CATALOGUE, Method
@@ -81,6 +82,8 @@ def _prepared(folder: pathlib.Path) -> pathlib.Path:
             part.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write the report to {folder}: {error.strerror or error}.") from error
+    for part in (folder, folder / "runs", folder / "figures"):
+        check_writable(part, f"cannot write the report to {folder}")
     return folder
 
 

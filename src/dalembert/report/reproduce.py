@@ -20,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from ..arguments import check_writable
 from ..errors import InputError
 from ..papers import EXPERIMENTS, MOTIONS, Experiment, experiment_named
 from ..plots import write_atomically
@@ -106,6 +107,8 @@ def _prepared(folder: pathlib.Path) -> pathlib.Path:
         (folder / "experiments").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write the report to {folder}: {error.strerror or error}.") from error
+    for part in (folder, folder / "experiments"):
+        check_writable(part, f"cannot write the report to {folder}")
     return folder
 
 

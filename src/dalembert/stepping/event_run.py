@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from ..arguments import interval
-from ..engine import OK, Interruption
+from ..engine import OK, Interruption, compile_time
 from ..errors import InputError
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
@@ -71,7 +71,7 @@ def integrate_events(
     status = Status(OK, steps, t1, f"ok: {steps} steps")
     loop, done, counted = EventLoop(system, method, start, t0, t1, h), 0, 0
     rows, iterations = [], []
-    with Interruption() as interruption, ProgressBar(progress, steps) as report:
+    with compile_time() as compiling, Interruption() as interruption, ProgressBar(progress, steps) as report:
         try:
             interruption.call(loop.begin)
             rows.append(interruption.call(loop.row))
@@ -109,8 +109,8 @@ def integrate_events(
         stats={
             "engine": "xla (events)",
             "steps": done,
-            "compile_seconds": 0.0,
-            "wall_seconds": finished - begun,
+            "compile_seconds": compiling.seconds,
+            "wall_seconds": finished - begun - compiling.seconds,
             **loop.counts,
             "events": len(loop.events),
         },

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..arguments import count
+from ..arguments import check_writable, count
 from ..arguments import path as checked_path
 from ..engine import OK, Carry, Chunk
 from ..errors import CheckpointFailure, InputError
@@ -71,6 +71,7 @@ def request_of(path, every, call: dict[str, Any] | None) -> Request:
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist.")
     if path.exists() and not path.is_dir():
         raise InputError(f"cannot write {path}: it is a file, a store is a folder.")
+    check_writable(path if path.exists() else path.parent, f"cannot write {path}")
     return Request(path, every, call)
 
 

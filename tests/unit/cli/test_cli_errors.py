@@ -1,5 +1,7 @@
 """A mistake of the user's: one readable line on standard error, the right exit status, no traceback."""
 
+import os
+
 import pytest
 
 import dalembert as da
@@ -145,3 +147,29 @@ def test_main_exits_with_the_status(capsys):
         main(["simulate", "nothing-known"])
     assert stop.value.code == 2
     assert capsys.readouterr().err.startswith("error: unknown system")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can make a file")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", "pendulum", "--out", "/proc/self/run.nc"),
+        ("simulate", "pendulum", "--plot", "/proc/self/run.png"),
+        ("simulate", "pendulum", "--animate", "/proc/self/run.gif"),
+        ("simulate", "pendulum", "--checkpoint", "/proc/self/run.zarr"),
+        ("converge", "pendulum", "--plot", "/proc/self/orders.png"),
+        ("compare", "pendulum", "--out", "/proc/self"),
+        ("demo", "--out", "/proc/self"),
+        ("reproduce", "--output", "/proc/self"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_written_is_refused_before_the_work(dalembert, monkeypatch, words):
+    def work(*arguments, **options):
+        raise AssertionError("the work was begun")
+
+    for name in ("choose_engine", "NativeRun"):
+        monkeypatch.setattr(f"dalembert.engine.runners.choice.{name}", work)
+    answer = dalembert(*words)
+    assert answer.status == 2
+    assert "/proc/self" in answer.error

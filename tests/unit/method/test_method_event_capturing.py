@@ -309,3 +309,11 @@ def test_convergence_with_moving_contacts_nonholonomic_constraints_and_mass_matr
     assert np.max(runs[1600].hidden) <= 1e-15
     assert np.min(runs[1600].gap) >= -1e-13
     assert len(runs[1600].events) >= 1
+
+
+def test_it_says_how_long_compiling_took():
+    system = da.gallery.BouncingBall(restitution=0.4321)  # compiled nowhere else
+    start = system.start()
+    run = da.simulate(system, da.EventCapturing(), start.q0, start.v0, t=(0.0, 0.02), h=0.01)
+    assert run.stats["compile_seconds"] > 0
+    assert run.stats["wall_seconds"] > 0

@@ -15,7 +15,7 @@ from ..contract import StepFunctions, Unkeyed
 from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
 from .sparse import SparseRun
-from .xla import XlaRun
+from .xla import KEPT, XlaRun
 
 Runner = TypeVar("Runner", NativeRun, PhasedRun)
 
@@ -122,6 +122,6 @@ def _sparse(functions: StepFunctions, compensated: bool, traced: Unkeyed) -> Spa
     return SparseRun(functions, compensated, traced.value)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _xla(functions: StepFunctions, compensated: bool) -> XlaRun:
     return XlaRun(functions, compensated)

@@ -33,8 +33,8 @@ from .forked import check_jax_works
 #: Steps, and numbers a step may touch times steps, after which a chunk returns to Python: some tenths of a second, in
 #: which Ctrl-C is not heard.
 CHUNK_STEPS, CHUNK_NUMBERS = 1_000, 1_000_000
-
-
+#: Compiled runs, and lengths of one, that are kept: XLA takes up to ten megabytes for each.
+KEPT = 16
 #: An unknown is measured at least by this part of what the equation is made of that it matters most to.
 SMALLEST_PART = 1e-3
 
@@ -139,7 +139,7 @@ class XlaRun:
 
     def __init__(self, functions: StepFunctions, compensated: bool) -> None:
         self.functions = functions
-        self._compiled = functools.cache(lambda saves: jax.jit(functools.partial(self._chunk, saves)))
+        self._compiled = functools.lru_cache(KEPT)(lambda saves: jax.jit(functools.partial(self._chunk, saves)))
         self._compensated = compensated
         self._reason = ""
 
@@ -226,7 +226,7 @@ def run_traced(
     return _compiled_run(functions, saves, save_every, compensated)(state, t0, h, parameters)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(KEPT)
 def _compiled_run(functions: StepFunctions, saves: int, save_every: int, compensated: bool):
     """Compiled once for each length; further calls, gradients and batches of the same run reuse it."""
     return jax.jit(lambda state, t0, h, parameters: _scan(
