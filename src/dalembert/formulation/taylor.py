@@ -102,6 +102,11 @@ class _Operation:
             if "function" not in kept:
                 kept["function"] = Along(self.arithmetic, *_called(equation.params))
             return kept["function"].coefficients(k, [_at(series, k) for series in operands])
+        if any(jnp.issubdtype(atom.aval.dtype, jnp.complexfloating) for atom in equation.outvars):
+            raise MethodDoesNotFit(
+                f"no Taylor series is known for complex numbers, which the operation {name!r} of this system gives. "
+                "Write it with real numbers, or use a method without Taylor series, such as da.Galerkin."
+            )
         if k == 0:
             kept["result"] = [[value] for value in self.evaluate(*(series[0] for series in operands))]
             return [series[0] for series in kept["result"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from ..engine import Function, Unkeyed, row_lengths, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
@@ -39,6 +41,9 @@ NOISE, SHAKEN = 1e-3, 1e-9
 BALANCINGS = 5
 #: With more constraints their independence is first looked for by solving with their Gram matrix, which is sparse.
 PROBED_ROWS = 30
+
+#: Operations that JAX may be unable to differentiate; whether it is shows when it tries.
+WITHOUT_DERIVATIVE = frozenset({"pure_callback", "io_callback", "ffi_call", "custom_vjp_call", "eig", "schur"})
 
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
@@ -129,20 +134,43 @@ def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:
 
 
 def _shape(function, *arguments, name: str):
+    label = getattr(function, "__name__", "function")
     try:
         with _indices_checked():
-            return eqx.filter_eval_shape(function, *arguments)
+            traced, arrays, others = eqx.filter_make_jaxpr(lambda *a: function(*a))(*arguments)
     except DalembertError:
         raise
     except Exception as error:  # whatever the user's function raises becomes one readable sentence
-        label = getattr(function, "__name__", "function")
         sizes = ", ".join(str(a.shape) for a in arguments[1:])
-        reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "no message"
-        reason = reason.removesuffix(" (normalize_indices=True)")  # JAX's own affair
         raise ModelError(
             f"{name}.{label} failed when traced with coordinates of shape {sizes}: "
-            f"{type(error).__name__}: {reason}. Use jax.numpy inside it, and check that q0 has the right length."
+            f"{_reason(error)}. Use jax.numpy inside it, and check that q0 has the right length."
         ) from error
+    if any(operation in WITHOUT_DERIVATIVE for operation in _operations(traced.jaxpr)):
+        try:
+            jax.eval_shape(jax.jacfwd(jaxpr_as_fun(traced), argnums=tuple(range(len(arguments)))), *arguments)
+        except Exception as error:
+            raise ModelError(
+                f"{name}.{label} cannot be differentiated, as the equations of a step need it: {_reason(error)}. "
+                "Write it with jax.numpy, or give that function a derivative with jax.custom_jvp (and a callback a "
+                "vmap_method)."
+            ) from error
+    return eqx.combine(arrays, others)
+
+
+def _reason(error: Exception) -> str:
+    """What was raised, in one line."""
+    reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "no message"
+    return f"{type(error).__name__}: {reason.removesuffix(' (normalize_indices=True)')}"  # JAX's own affair
+
+
+def _operations(jaxpr: Jaxpr) -> Iterator[str]:
+    """The names of all operations of a traced function, and of the functions it calls."""
+    for one in jaxpr.eqns:
+        yield one.primitive.name
+        for value in jax.tree.leaves(list(one.params.values()), is_leaf=lambda x: isinstance(x, Jaxpr)):
+            if isinstance(value, ClosedJaxpr | Jaxpr):
+                yield from _operations(value.jaxpr if isinstance(value, ClosedJaxpr) else value)
 
 
 @contextlib.contextmanager

@@ -131,7 +131,11 @@ class Interpreter:
         return results
 
     def _translated(self, name: str, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
+        if len(equation.outvars) != 1:  # those with several results are calls
+            raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
         kind = equation.outvars[0].aval.dtype
+        if any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in (*equation.invars, *equation.outvars)):
+            raise UnsupportedByEngine(f"the operation {name!r} with keys of random numbers and the state")
         if np.issubdtype(kind, np.inexact) and kind != np.float64:
             raise UnsupportedByEngine(f"the operation {name!r} with a result of type {kind}")
         if name in STRUCTURAL:
