@@ -254,7 +254,7 @@ def _largest_in_rows(matrix) -> np.ndarray:
 def _in_own_units(matrix: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
     """D M D with the largest entry of every row about one, and the diagonal of D: so it is the same for a mechanism in
     metres and in nanometres, whose masses and moments of inertia differ by the square of a length."""
-    units = np.ones(matrix.shape[0])  # pyright: ignore[reportGeneralTypeIssues]
+    units = np.ones(matrix.get_shape()[0])
     scaled = matrix
     for _ in range(BALANCINGS):
         units = units / np.sqrt(_largest_in_rows(scaled))

@@ -105,8 +105,9 @@ def _fastest(A, D, acceleration, normals, limit: float) -> tuple[float, float, f
     T = directions[rank:].T
     if not T.shape[1]:
         return 0.0, 0.0, 0.0
-    omega = np.sqrt(max(0.0, -np.min(np.linalg.eigvals(T.T @ A @ T).real)))
+    omega = np.sqrt(max(0.0, -np.min(np.real(np.linalg.eigvals(T.T @ A @ T)))))
     decays, modes = np.linalg.eig(T.T @ D @ T)
     parts = modes * np.linalg.lstsq(modes, (T.T @ acceleration).astype(complex), rcond=None)[0]
-    fast = np.linalg.norm(np.sum(parts[:, decays.real <= -limit], axis=1))
-    return float(omega), float(max(0.0, -np.min(decays.real))), float(fast)
+    rates = np.real(decays)
+    fast = np.linalg.norm(np.sum(parts[:, rates <= -limit], axis=1))
+    return float(omega), float(max(0.0, -np.min(rates))), float(fast)

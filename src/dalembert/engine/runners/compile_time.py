@@ -39,10 +39,10 @@ def compile_time() -> Iterator[CompileTime]:
     """Measure what is traced and compiled in this thread."""
     found, thread = CompileTime(), threading.get_ident()
 
-    def listen(event: str, seconds: float, **details) -> None:
+    def listen(event: str, duration_secs: float, **details: str | int) -> None:
         if event.startswith(_COMPILING) and threading.get_ident() == thread:
             now = time.perf_counter()
-            found.add(now - seconds, now)
+            found.add(now - duration_secs, now)
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:

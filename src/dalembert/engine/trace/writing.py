@@ -36,7 +36,8 @@ def written(interpreter: Interpreter, op: str | None, arguments: list[Value], pa
     program = interpreter.program
     operand, indices, updates = (ids_of(program, a) for a in arguments)
     numbers, mode = parameters["dimension_numbers"], parameters["mode"]
-    parameters.get("update_jaxpr"), parameters.get("update_consts")  # the operation, as a function
+    for known in ("update_jaxpr", "update_consts"):  # the operation as a function: `op` says it
+        parameters.get(known)
     axes, batching = numbers.scatter_dims_to_operand_dims, numbers.operand_batching_dims
     window_axes = [a for a in range(operand.ndim) if a not in (*numbers.inserted_window_dims, *batching)]
     sizes = [1] * operand.ndim
