@@ -11,6 +11,7 @@ from .contract import (
     Carry,
     Chunk,
     Phase,
+    Runner,
     StepFunctions,
     Unkeyed,
 )
@@ -25,7 +26,6 @@ from .runners.ensemble import EnsembleRun
 from .runners.interruption import Interruption, is_wanted, raising
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
-from .runners.resuming import condition_of, restore_condition, way_back
 from .runners.xla import XlaRun, run_traced
 
 __all__ = [
@@ -49,20 +49,18 @@ __all__ = [
     "RowJacobian",
     "RowNewton",
     "RowSolver",
+    "Runner",
     "StepFunctions",
     "TimeSteps",
     "Unkeyed",
     "XlaRun",
     "choose_engine",
     "compile_time",
-    "condition_of",
     "find_root",
     "finish_compiling",
     "is_wanted",
     "raising",
-    "restore_condition",
     "row_lengths",
     "run_traced",
     "solve_linear",
-    "way_back",
 ]

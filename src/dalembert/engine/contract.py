@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -120,6 +121,40 @@ class Chunk(NamedTuple):
     worst: np.ndarray  # (saves,) the most iterations one step took since the save before
     status: int
     residual: float  # the last scaled update, for messages
+
+
+class Runner(abc.ABC):
+    """What takes steps: one class for every way to run them. One instance serves one run."""
+
+    name: str  # what `run.stats["engine"]` says
+    chunk_steps: int  # steps after which a chunk returns to Python
+
+    @abc.abstractmethod
+    def first_carry(self, state: np.ndarray) -> Carry:
+        """The carry before the first step."""
+
+    @abc.abstractmethod
+    def run(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters, capacity: int) -> Chunk:
+        """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
+
+    @abc.abstractmethod
+    def report(self) -> dict:
+        """What `run.stats` says of this way: sizes, counts, reasons."""
+
+    @property
+    def condition(self) -> Any:
+        """What a run that goes on in another process needs besides its carry, as plain numbers and arrays: all on which
+        the bits of its next steps depend."""
+        return []
+
+    def restore(self, condition: Any, parameters: np.ndarray) -> None:
+        """Bring a runner that was made at the start of the run into the condition in which another one was."""
+        if condition:
+            raise ValueError(f"{len(condition)} compiled steps were kept, this run has none")
+
+    def way_back(self) -> Callable[[], None]:
+        """What brings the runner back into the condition in which it is now, in the same process."""
+        return lambda: None
 
 
 def first_carry(functions: StepFunctions, state: np.ndarray) -> Carry:

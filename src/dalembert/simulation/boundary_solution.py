@@ -28,9 +28,11 @@ from ..method import Method
 from ..problem import AbstractSystem, prepared
 from ..stepping.consistent import START_TOLERANCE, _check_freedom, _vector, is_traced, prepare_start
 from ..stepping.model_check import independent_rows, layout_of
+from ..stepping.options import check_room
+from ..stepping.run import Run, Status
 from ..stepping.scales import constraints_at, relative
-from ..stepping.simulate import Run, Status, _steps, check_room
 from ..stepping.step import check_fit
+from ..stepping.step_sizes import equal_steps
 from .boundary_equations import BoundaryEquations
 from .boundary_guess import given_path, path_between, states_along
 
@@ -73,8 +75,7 @@ def solve_boundary_value(
     max_iterations = count("max_iterations", max_iterations)
     system = prepared(system)
     check_fit(system, method)
-    t0, t1 = interval(t)
-    steps, h = _steps(t0, t1, h)
+    (t0, t1), (_, h, steps) = interval(t), equal_steps(t, h)
     start, end = np.asarray(_vector("q_start", q_start)), np.asarray(_vector("q_end", q_end))
     if start.shape != end.shape:
         raise InputError(f"q_end must have the shape of q_start, {start.shape}, got {end.shape}.")

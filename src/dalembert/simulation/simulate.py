@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from os import PathLike
 
@@ -10,18 +11,9 @@ import numpy as np
 from ..arguments import choice, flag
 from ..engine import raising
 from ..errors import InputError, StepFailure
-from ..method import EventCapturing, Method
+from ..method import Method
 from ..problem import AbstractSystem, holding
-from ..stepping import (
-    Adaptive,
-    Status,
-    integrate,
-    integrate_adaptive,
-    integrate_events,
-    integrate_sizes,
-    is_sequence,
-    is_traced,
-)
+from ..stepping import Adaptive, Options, Status, integrate, is_traced
 from ..storage import request_of
 from ..storage.stored_arrays import StoredArrays, call_of
 from ..trajectory.record import Trajectory
@@ -89,35 +81,17 @@ def simulate(
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:
             raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")
-    start = (system, method, q0 if y0 is None else y0, v0)
-    options = {
-        "p0": p0 if z0 is None else z0,
-        "t": t,
-        "h": h,
-        "save_every": save_every,
-        "progress": progress,
-        "project": project,
-        "redundant": redundant,
-        "compensated": compensated,
-        "engine": engine,
-        "precision": precision,
-    }
+    q0, p0 = q0 if y0 is None else y0, p0 if z0 is None else z0
     if checkpoint is None and checkpoint_every is not None:
         raise InputError('checkpoint_every needs checkpoint="run.zarr", the folder to write to.')
-    plain = not isinstance(method, EventCapturing) and not isinstance(h, Adaptive) and not is_sequence(h)
-    if not plain and (retry or checkpoint is not None):
-        raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
-    if isinstance(method, EventCapturing):
-        run = integrate_events(*start, **options)
-    elif isinstance(h, Adaptive):
-        run = integrate_adaptive(*start, **options)
-    elif is_sequence(h):
-        run = integrate_sizes(*start, **options)
-    else:
-        request = None if checkpoint is None else request_of(checkpoint, checkpoint_every, call_of(*start, options))
-        run = integrate(
-            *start, **options, traced_check=on_failure == "raise", retry=retry, checkpoint=request
-        )  # fmt: skip
+    options = Options(
+        t, h, save_every, progress, project, redundant, compensated, engine, precision, retry,
+        traced_check=on_failure == "raise",
+    )  # fmt: skip
+    if checkpoint is not None:
+        call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})
+        options = dataclasses.replace(options, checkpoint=request_of(checkpoint, checkpoint_every, call))
+    run = integrate(system, method, q0, v0, p0=p0, options=options)
     trajectory = Trajectory._from_run(run)
     if isinstance(trajectory._arrays, StoredArrays):
         trajectory._arrays.note(trajectory.warnings)

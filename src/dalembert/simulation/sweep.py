@@ -24,7 +24,8 @@ from ..problem import AbstractSystem, parameter_record, prepared
 from ..problem.starting import WithStart
 from ..stepping import assemble, member
 from ..stepping.consistent import prepare_start
-from ..stepping.simulate import checked, checked_save_every
+from ..stepping.options import checked, checked_save_every
+from ..stepping.step_sizes import equal_steps
 from ..storage.identity import fingerprint
 from ..storage.sweep_store import SweepColumn, SweepStore
 from ..storage.versions import versions
@@ -121,7 +122,7 @@ def sweep(
     """
     system = checked(instance("system", system, AbstractSystem, "a system"), method, "auto", "double")
     interval_, h, piece = interval(t), positive("h", h), count("piece", piece, 1)
-    steps = _steps(interval_, h)
+    steps = equal_steps(interval_, h).steps
     save_every = checked_save_every(save_every, steps)
     options = {
         "save_every": save_every, "project": flag("project", project), "compensated": flag("compensated", compensated),
@@ -261,13 +262,6 @@ def _variables(names) -> tuple[str, ...]:
     if not kept or len(set(kept)) < len(kept):
         raise InputError(f"variables must be different names out of {', '.join(VARIABLES)}, got {shown(names)}.")
     return tuple(choice("a name of variables", name, VARIABLES) for name in kept)
-
-
-def _steps(t: tuple[float, float], h: float) -> int:
-    steps = round((t[1] - t[0]) / h)
-    if steps < 1 or abs(steps * h - (t[1] - t[0])) > 1e-9 * (t[1] - t[0]):
-        raise InputError(f"h = {h:g} does not divide the interval [{t[0]:g}, {t[1]:g}].")
-    return steps
 
 
 # -- the store -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from ..engine import NOT_CONVERGED, OK, Carry, Chunk, Rescue, StepFunctions, is_wanted
+from ..engine import NOT_CONVERGED, OK, Carry, Chunk, Rescue, Runner, StepFunctions, is_wanted
 from .contact_step import ContactSolver
 from .step import Layout
 
@@ -24,8 +24,8 @@ def has_many_contacts(functions: StepFunctions, layout: Layout) -> bool:
     return functions.rescue is not None and layout.contacts * layout.directions >= MANY_IMPULSES
 
 
-class ContactRun:
-    """A runner in the sense of the engine."""
+class ContactRun(Runner):
+    """A runner of single steps."""
 
     name = "complementarity"
     chunk_steps = 1000

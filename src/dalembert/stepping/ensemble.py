@@ -282,6 +282,7 @@ def run_redundant(
             return choose_engine(functions, state, t, h, parameters[k], compensated=compensated, fresh=True)
 
         runner, _, state = runner_for(member(system, k), method, starts[k], t0, build)
+        assert isinstance(runner, RedundantRun)  # since some of its rows depend on others
         return runner, state
 
     begun, (whole, _) = time.perf_counter(), alone(0)

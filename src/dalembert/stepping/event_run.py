@@ -7,71 +7,30 @@ import time
 import numpy as np
 
 from ..arguments import interval
-from ..engine import OK, Interruption, compile_time
-from ..errors import InputError
-from ..method import EventCapturing, Method
+from ..engine import Interruption, compile_time
+from ..method import EventCapturing
 from ..problem import AbstractSystem
-from .consistent import is_traced, prepare_start
-from .ensemble import batch_size
 from .event_steps import EventFailure, EventLoop
 from .events import Events
 from .model_check import layout_of
+from .options import Given, Options, check_room, checked_save_every
 from .progress import ProgressBar
-from .simulate import (
-    Run,
-    Status,
-    _steps,
-    check_room,
-    check_start,
-    checked,
-    checked_save_every,
-    interrupted_after,
-)
+from .prologue import begin
+from .run import Run, Status, interrupted_after, ok_after
+from .step_sizes import EqualSteps
 
 
-def integrate_events(
-    system: AbstractSystem,
-    method: Method,
-    q0,
-    v0=None,
-    *,
-    p0=None,
-    t=(0.0, 1.0),
-    h: float = 0.01,
-    save_every: int = 1,
-    progress: bool = False,
-    project: bool = False,
-    redundant: str = "refuse",
-    compensated: bool = True,
-    engine: str = "auto",
-    precision: str = "double",
-) -> Run:
-    """Take the steps; see `dalembert.simulate` for the arguments."""
-    system = checked(system, method, engine, precision)
-    assert isinstance(method, EventCapturing)
-    t0, t1 = interval(t)
-    steps, h = _steps(t0, t1, h)
-    save_every = checked_save_every(save_every, steps)
-    if engine not in ("auto", "xla") or precision == "extended":
-        raise InputError('event capturing runs on XLA in double precision; use engine="auto" and precision="double".')
-    if not compensated:
-        raise InputError(
-            "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
-            "has no meaning for it. Leave compensated out."
-        )
-    if is_traced(system, q0, v0, p0) or batch_size(system, q0, v0, p0) is not None:
-        raise InputError(
-            "event capturing is for a single run with numbers: when events happen depends on them. Under jit, vmap and "
-            "grad and for a batch use da.MoreauJean()."
-        )
-    start = prepare_start(system, q0, v0, p0, t0, project=project, redundant=redundant, strict=True)
+def run_events(system: AbstractSystem, method: EventCapturing, given: Given, options: Options, grid: EqualSteps) -> Run:
+    """Take the steps, with states saved on the regular grid."""
+    t0, h, steps = grid
+    t1, save_every = interval(options.t)[1], checked_save_every(options.save_every, steps)
+    start = begin(system, method, given, options, t0, strict=True)
     check_room(steps // save_every + 1, start.layout.n_state)
-    check_start(system, method, t0, start)
     begun = time.perf_counter()
-    status = Status(OK, steps, t1, f"ok: {steps} steps")
+    status = ok_after(steps, t1)
     loop, done, counted = EventLoop(system, method, start, t0, t1, h), 0, 0
     rows, iterations = [], []
-    with compile_time() as compiling, Interruption() as interruption, ProgressBar(progress, steps) as report:
+    with compile_time() as compiling, Interruption() as interruption, ProgressBar(options.progress, steps) as report:
         try:
             interruption.call(loop.begin)
             rows.append(interruption.call(loop.row))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..engine import OK, Carry, Chunk, Interruption, StepFunctions
+from ..engine import OK, Carry, Chunk, Interruption, Runner, StepFunctions
 from ..method import Method
 from ..problem import AbstractSystem
 from .step import Layout
@@ -104,7 +104,7 @@ class Record:
         """Where the rows are, if they are not in memory."""
         return None
 
-    def begin_chunk(self, runner: Any) -> Callable[[], None]:
+    def begin_chunk(self, runner: Runner) -> Callable[[], None]:
         """What brings the runner back to where it is now, if the chunk that begins is not taken."""
         return lambda: None
 
@@ -140,12 +140,12 @@ class Keeping(Protocol):
         """The number of steps after which the record is to be kept at least; None leaves it to the record."""
         ...
 
-    def record(self, plan: Plan, runner: Any, carry: Carry, about: Origin) -> Record:
+    def record(self, plan: Plan, runner: Runner, carry: Carry, about: Origin) -> Record:
         """The record of a run that begins, or goes on where it was left."""
         ...
 
 
-def take_steps(runner: Any, record: Record, report) -> bool:
+def take_steps(runner: Runner, record: Record, report) -> bool:
     """Fill the record; whether the user interrupted it."""
     plan = record.plan
     with Interruption() as interruption:
@@ -183,7 +183,7 @@ def take_steps(runner: Any, record: Record, report) -> bool:
     return interruption.wanted
 
 
-def _in_parts(runner: Any, record: Record) -> Chunk | None:
+def _in_parts(runner: Runner, record: Record) -> Chunk | None:
     """The step that failed, halved; None if that fails too."""
     plan, stuck = record.plan, record.carry
     end = _halved(runner, plan, stuck, plan.t0 + record.step * plan.h, plan.h, HALVINGS)
@@ -196,7 +196,7 @@ def _in_parts(runner: Any, record: Record) -> Chunk | None:
     return Chunk(after, np.asarray(after.state)[None][:due], end.iterations[:due], end.worst[:due], OK, end.residual)
 
 
-def _halved(runner: Any, plan: Plan, carry: Carry, t: float, h: float, depth: int) -> Chunk | None:
+def _halved(runner: Runner, plan: Plan, carry: Carry, t: float, h: float, depth: int) -> Chunk | None:
     """One step as two of half the size, each of them halved in turn where it fails."""
     spent, worst, end = 0, 0, None
     for part in range(2):

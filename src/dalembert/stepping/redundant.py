@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from .. import engine
-from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, StepFunctions, is_wanted
+from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, Runner, StepFunctions, is_wanted
 from ..method import Method
 from ..problem import AbstractSystem
 from .consistent import Start
@@ -137,12 +136,12 @@ def _gradients(system: AbstractSystem, t, q) -> np.ndarray:
     return observe(system, "gradients", t, q, zeros, zeros).reshape(len(t), -1, q.shape[1])
 
 
-class RedundantRun:
-    """A runner in the sense of the engine, for states with the multipliers of all rows."""
+class RedundantRun(Runner):
+    """A runner for states with the multipliers of all rows."""
 
     def __init__(
         self, system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...], t0: float,
-        state: np.ndarray, build: Callable[[StepFunctions, np.ndarray, float], Any],
+        state: np.ndarray, build: Callable[[StepFunctions, np.ndarray, float], Runner],
     ) -> None:  # fmt: skip
         """`layout` and `state` have the multipliers of `rows` only; `build` makes an engine's runner from steps, a
         state and a time."""
@@ -169,7 +168,7 @@ class RedundantRun:
         state, t = self._began
         return {
             "rows": list(self.rows), "state": state, "t": t, "speed": self._speed, "changes": self._changes,
-            "steps": engine.condition_of(self._inner),
+            "steps": self._inner.condition,
         }  # fmt: skip
 
     def restore(self, condition: dict[str, Any], parameters: np.ndarray) -> None:
@@ -178,7 +177,16 @@ class RedundantRun:
         if rows != self.rows:
             self._use(rows, np.asarray(condition["state"], dtype=np.float64), float(condition["t"]))
         self._speed, self._changes = float(condition["speed"]), int(condition["changes"])
-        engine.restore_condition(self._inner, condition["steps"], parameters)
+        self._inner.restore(condition["steps"], parameters)
+
+    def way_back(self) -> Callable[[], None]:
+        kept, inner = dict(vars(self)), self._inner.way_back()
+
+        def back() -> None:
+            vars(self).update(kept)
+            inner()
+
+        return back
 
     def report(self) -> dict:
         return {**self._inner.report(), "imposed_rows": len(self.rows), "row_changes": self._changes}
@@ -296,40 +304,14 @@ class RedundantRun:
 
 def runner_for(
     system: AbstractSystem, method: Method, start: Start, t0: float,
-    build: Callable[[StepFunctions, np.ndarray, float], Any],
-) -> tuple[Any, Layout, np.ndarray]:  # fmt: skip
+    build: Callable[[StepFunctions, np.ndarray, float], Runner],
+) -> tuple[Runner, Layout, np.ndarray]:  # fmt: skip
     """What takes the steps, the layout of the states that it takes and gives, and the first of them."""
     state = np.concatenate([np.ravel(part) for part in start.state])
     if start.rows is None:
         return build(assemble(system, method, start.layout, None), state, t0), start.layout, state
     runner = RedundantRun(system, method, start.layout, start.rows, t0, state, build)
     return runner, runner.layout, runner.full(state)
-
-
-def condition_of(runner: Any) -> Any:
-    """What a run that goes on in another process needs besides its carry."""
-    return runner.condition if isinstance(runner, RedundantRun) else engine.condition_of(runner)
-
-
-def restore_condition(runner: Any, condition: Any, parameters: np.ndarray) -> None:
-    """Bring a runner that was built at the start of the run into the condition in which the other one was."""
-    if isinstance(runner, RedundantRun):
-        runner.restore(condition, parameters)
-    else:
-        engine.restore_condition(runner, condition, parameters)
-
-
-def way_back(runner: Any) -> Callable[[], None]:
-    """What brings a runner back into the condition in which it is now, in the same process."""
-    if not isinstance(runner, RedundantRun):
-        return engine.way_back(runner)
-    kept, inner = dict(vars(runner)), engine.way_back(runner._inner)
-
-    def back() -> None:
-        vars(runner).update(kept)
-        inner()
-
-    return back
 
 
 def _nothing(carry: Carry, chunk: Chunk) -> Chunk:

@@ -23,7 +23,6 @@ from ..arguments import path as checked_path
 from ..engine import OK, Carry, Chunk
 from ..errors import CheckpointFailure, InputError
 from ..stepping.loop import Origin, Plan, Record
-from ..stepping.redundant import condition_of, restore_condition, way_back
 from ..stepping.step import Layout
 from .identity import differences, identity_of
 from .store import LOCK, Column, Store, StoredStates
@@ -211,8 +210,8 @@ class StoredRecord(Record):
     def _take_over(self, last: Link) -> None:
         body = last.body
         size, constraints = np.size(self.carry.state), self._layout.m
-        check_condition(body["condition"], condition_of(self._runner), self.plan, size, constraints)
-        restore_condition(self._runner, body["condition"], self.plan.parameters)
+        check_condition(body["condition"], self._runner.condition, self.plan, size, constraints)
+        self._runner.restore(body["condition"], self.plan.parameters)
         carry, fresh = Carry(**body["carry"]), self._runner.first_carry(np.asarray(self.carry.state))
         check_carry(carry, fresh, last.step, body["status"] != OK)
         if last.step % self.plan.save_every == 0:
@@ -230,7 +229,7 @@ class StoredRecord(Record):
     # -- writing -----------------------------------------------------------------------------------------------
 
     def begin_chunk(self, runner: Any) -> Callable[[], None]:
-        return way_back(runner)
+        return runner.way_back()
 
     def takes(self, chunk: Chunk, steps: int) -> bool:
         """Only whole ones: a run that goes on later is divided like one that was never interrupted."""
@@ -319,7 +318,7 @@ class StoredRecord(Record):
         """All of the run that is not rows."""
         return {
             "carry": jax.tree.map(np.asarray, self.carry)._asdict(),
-            "condition": condition_of(self._runner),
+            "condition": self._runner.condition,
             "iterations": {"total": self.iterations.total, "open": list(self.iterations.open)},
             "worst": {"total": self.worst.total, "open": list(self.worst.open)},
             "status": int(self.status),

@@ -7,14 +7,14 @@ import json
 import pathlib
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
-from ..stepping import Status, final_status
+from ..stepping import Status, ended
 from .store import Store, StoredStates
 from .store_files import Damaged, envelope, opened, read_json, to_json, write_whole
 
@@ -99,10 +99,6 @@ class StoredArrays(Mapping[str, Any]):
         return len(self._store.columns)
 
 
-class _Residual(NamedTuple):
-    residual: float
-
-
 def _noted(path: pathlib.Path) -> dict[str, list[str]]:
     """The warnings beside a finished run; nothing where there are none, or none that can be trusted."""
     try:
@@ -133,7 +129,7 @@ def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status
             return StoredArrays(StoredStates(store, last.states)), info, status
         info |= _noted(path)
         residual = np.nan if body["residual"] is None else float(body["residual"])
-        status = final_status(code, False, last.step, t0 + last.step * h, h, _Residual(residual), int(body["halved"]))
+        status = ended(code, last.step, t0 + last.step * h, h, residual, int(body["halved"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"cannot load {path}: its description is damaged ({type(error).__name__}).") from error
     return StoredArrays(StoredStates(store, last.states)), info, status

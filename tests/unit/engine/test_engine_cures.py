@@ -98,7 +98,7 @@ def test_rescues_are_not_a_habit(monkeypatch):
     monkeypatch.setattr(run, "_raw", lambda carry, *rest: _failed(carry))
     chunk = run.run(run.first_carry(np.ones(1)), 0.0, 0.99, 10, 1, np.zeros(0), 10)
     assert chunk.status == RESCUED_TOO_OFTEN
-    assert int(chunk.carry.step) == run.mended["rescued_steps"] == 3
+    assert int(chunk.carry.step) == run.condition[0]["mended"]["rescued_steps"] == 3
 
 
 def _failed(carry):

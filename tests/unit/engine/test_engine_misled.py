@@ -60,7 +60,7 @@ def test_a_root_that_newton_jumps_from_is_noticed():
     for functions in (misled, dataclasses.replace(misled, misled=None)):
         run = NativeRun(functions, np.ones(1), 0.0, 0.5, np.array([0.9]), True)
         assert take(run, 20, 0.9).saved.min() > 0
-        assert run.mended["guess_restarts"] > 0
+        assert run.condition[0]["mended"]["guess_restarts"] > 0
 
 
 def test_members_are_asked_one_by_one():

@@ -8,7 +8,7 @@ from contact_cases import Ball, Block, Discs, PendulumAndWall, Stack
 
 import dalembert as da
 from dalembert.stepping.contact_run import ContactRun
-from dalembert.stepping.simulate import integrate
+from dalembert.stepping.drive import integrate
 
 
 def exact_ball(t):

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.stepping import Layout, assemble
-from dalembert.stepping import simulate as loop
-from dalembert.stepping.simulate import CHUNK_NUMBERS, integrate
+from dalembert.stepping import Layout, assemble, prologue
+from dalembert.stepping import equal_steps as loop
+from dalembert.stepping.drive import integrate
+from dalembert.stepping.equal_steps import CHUNK_NUMBERS
 
 
 class Pendulum(da.System):
@@ -42,13 +43,13 @@ class Wrapped:
 @pytest.fixture
 def short_chunks(monkeypatch):
     """Make the next runs return to Python after so many steps."""
-    choose = loop.choose_engine
+    choose = prologue.choose_engine
 
     def shorten(chunk_steps: int, interrupted_at: int | None = None) -> None:
         def wrapped(*arguments, **options):
             return Wrapped(choose(*arguments, **options), chunk_steps, interrupted_at)
 
-        monkeypatch.setattr(loop, "choose_engine", wrapped)
+        monkeypatch.setattr(prologue, "choose_engine", wrapped)
 
     return shorten
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..contract import (
     SINGULAR,
     Carry,
     Chunk,
+    Runner,
     StepFunctions,
     extrapolation_weights,
 )
@@ -60,7 +62,7 @@ RESCUES_A_CHANGE = 50
 MOST_PIVOT_CHANGES, MOST_RESCUES, RESCUES_A_STEP = 20, 1000, 0.02
 
 
-class NativeRun:
+class NativeRun(Runner):
     """Runs a step program; the same code serves every start, step size and parameter value."""
 
     name = "native"
@@ -116,22 +118,24 @@ class NativeRun:
         self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
 
     @property
-    def mended(self) -> dict[str, int]:
-        """How often each cure was tried."""
-        return self._counts
+    def condition(self) -> list[dict]:
+        """One entry: where pivots were chosen anew, or None for the start; how often each cure was tried, since what is
+        tried first depends on that; and the least scale of every unknown, where its roundoff was measured."""
+        least = None if self._least_scale is None else self._least_scale.tolist()
+        return [{"pivots": self.pivots, "mended": dict(self._counts), "least_scale": least}]
 
-    @property
-    def least_scale(self) -> list[float] | None:
-        """The least scale of every unknown of the method, where its roundoff was measured."""
-        return None if self._least_scale is None else self._least_scale.tolist()
-
-    def restore(self, pivots: dict | None, mended: dict[str, int], parameters: np.ndarray, least_scale=None) -> None:
-        """Choose the pivots where another runner of the same steps chose them last, count on from its counts, and use
-        its scales."""
+    def restore(self, condition: list[dict], parameters: np.ndarray) -> None:
+        if len(condition) != 1:
+            raise ValueError(f"{len(condition)} compiled steps were kept, this run has 1")
+        pivots, mended, least = condition[0]["pivots"], condition[0]["mended"], condition[0].get("least_scale")
         if pivots is not None:
             self._build(pivots["state"], pivots["t"], pivots["h"], parameters, seed=pivots["seed"])
         self._counts = {name: int(mended.get(name, 0)) for name in _CURES}
-        self._least_scale = None if least_scale is None else np.array(least_scale)
+        self._least_scale = None if least is None else np.array(least)
+
+    def way_back(self) -> Callable[[], None]:
+        kept = vars(self) | {"_counts": dict(self._counts)}
+        return lambda: vars(self).update(kept)
 
     @property
     def chunk_steps(self) -> int:

@@ -13,12 +13,13 @@ import contextlib
 import copy
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..code.step_memory import Room, pointer_to, room_for
-from ..contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, Phase, StepFunctions
+from ..contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, Phase, Runner, StepFunctions
 from ..machine.compilation import compile_text
 from .interruption import is_wanted
 from .native import NativeRun
@@ -35,7 +36,7 @@ class TimeSteps(NamedTuple):
     fresh: np.ndarray  # 1 where its size is new: extrapolation through the steps before would miss, so it starts anew
 
 
-class PhasedRun:
+class PhasedRun(Runner):
     """Runs the phases of a step natively."""
 
     name = "native"
@@ -72,6 +73,26 @@ class PhasedRun:
         run, stages = copy.copy(self), [stage.begin() for stage in self.stages]
         run.stages, run._runners, run._repeated = stages, [stages[kind] for kind in self._kinds], 0
         return run
+
+    @property
+    def condition(self) -> list[dict]:
+        """One entry a compiled step."""
+        return [entry for stage in self.stages for entry in stage.condition]
+
+    def restore(self, condition: list[dict], parameters: np.ndarray) -> None:
+        if len(self.stages) != len(condition):
+            raise ValueError(f"{len(condition)} compiled steps were kept, this run has {len(self.stages)}")
+        for stage, entry in zip(self.stages, condition, strict=True):
+            stage.restore([entry], parameters)
+
+    def way_back(self) -> Callable[[], None]:
+        backs = [stage.way_back() for stage in self.stages]
+
+        def back() -> None:
+            for stage_back in backs:
+                stage_back()
+
+        return back
 
     @property
     def chunk_steps(self) -> int:

@@ -22,6 +22,7 @@ from ..contract import (
     Carry,
     Chunk,
     Phase,
+    Runner,
     StepFunctions,
     first_carry,
 )
@@ -31,7 +32,7 @@ from .rescue import Rescue
 from .sparse_newton import SparseNewton
 
 
-class SparseRun:
+class SparseRun(Runner):
     """A runner of single steps; factorisations are kept from step to step while they serve."""
 
     name = "sparse"

@@ -24,6 +24,7 @@ from ..contract import (
     ROUGH_ITERATIONS,
     Carry,
     Chunk,
+    Runner,
     StepFunctions,
     extrapolation_weights,
     first_carry,
@@ -132,7 +133,7 @@ def advance(functions: StepFunctions, carry: Carry, t0, h, parameters, compensat
     return jax.tree.map(lambda a, b: jnp.where(good, a, b), new, carry), result
 
 
-class XlaRun:
+class XlaRun(Runner):
     """Chunks of steps compiled once by XLA; any number of steps and any time reuse the same code."""
 
     name = "xla"

@@ -1,0 +1,87 @@
+"""From a system, a method and a start to the saved states: the place where it is decided which way a run goes.
+
+    traced start          one expression of JAX                                      (here)
+    several members       side by side in vectors, or on a GPU                       (`ensemble.py`)
+    events                smooth steps up to the next event, and across it           (`event_run.py`)
+    one step size         chunk by chunk, in memory or into a store                  (`equal_steps.py`)
+    given step sizes      the same with a size for each step                         (`variable_steps.py`)
+    chosen step sizes     one step against two halves                                (`adaptive.py`)
+
+The last four are runs of a single trajectory: `prologue.py` has what they begin and end with, `options.py` what is
+refused beforehand. The result is a plain `Run`; `trajectory/` gives it names.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..engine import OK, run_traced
+from ..method import EventCapturing, Method
+from ..problem import AbstractSystem
+from .adaptive import run_adaptive_steps
+from .ensemble import integrate_ensemble
+from .equal_steps import run_equal_steps
+from .event_run import run_events
+from .family import flat_parameters
+from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
+from .prologue import begin
+from .run import Run
+from .step import assemble
+from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence
+from .variable_steps import run_given_steps
+
+
+def integrate(
+    system: AbstractSystem, method: Method, q0, v0=None, *, p0=None, options: Options | None = None, **changes
+) -> Run:
+    """Take the steps; `changes` are fields of `Options`, those of which nothing is said have their defaults."""
+    options = Options(**changes) if options is None else options
+    system, given = checked(system, method, options.engine, options.precision), Given(q0, v0, p0)
+    kind = kind_of(system, method, given, options)
+    if isinstance(method, EventCapturing):
+        return run_events(system, method, given, options, equal_steps(options.t, options.h))
+    if isinstance(options.h, Adaptive):
+        return run_adaptive_steps(system, method, given, options, options.h)
+    if is_sequence(options.h):
+        return run_given_steps(system, method, given, options, given_steps(options.t, options.h))
+    grid = equal_steps(options.t, options.h)
+    if kind.traced:
+        return _run_traced(system, method, given, options, grid)
+    if kind.members is not None:
+        return _run_batch(system, method, given, options, grid, kind.members)
+    return run_equal_steps(system, method, given, options, grid)
+
+
+def _run_traced(system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps) -> Run:
+    """A run as one expression of JAX. A start with numbers is found with numbers, also where a field is traced."""
+    save_every = checked_save_every(options.save_every, grid.steps)
+    start = begin(system, method, given, options, grid.t0)
+    result = run_traced(
+        assemble(system, method, start.layout, start.rows), start.layout.flatten(start.state), jnp.asarray(grid.t0),
+        jnp.asarray(grid.h), grid.steps // save_every, save_every, flat_parameters(system), options.compensated,
+    )  # fmt: skip
+    states = result.saved
+    if options.traced_check:
+        states = eqx.error_if(states, result.status != OK, "a step failed (Newton did not converge); use a smaller h.")
+    return Run(
+        system, method, start.layout, start.rows, jnp.asarray(grid.times(save_every)), states, result.iterations, None,
+        result.status, grid.h, {"engine": "xla (traced)"},
+    )  # fmt: skip
+
+
+def _run_batch(
+    system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps, members: int
+) -> Run:
+    """All members of a batch."""
+    save_every = checked_save_every(options.save_every, grid.steps)
+    check_room(members * (grid.steps // save_every + 1), state_size(given.q0))
+    found = integrate_ensemble(
+        system, method, *given, *grid, save_every, project=options.project, compensated=options.compensated,
+        members=members, engine=options.engine, redundant=options.redundant,
+    )  # fmt: skip
+    times = np.broadcast_to(grid.times(save_every)[: found.states.shape[1]], found.states.shape[:2])
+    return Run(
+        system, method, found.layout, found.rows, times, found.states, None, None, found.status, grid.h, found.stats
+    )  # fmt: skip

@@ -1,0 +1,178 @@
+"""How a run is computed: the options of `simulate`, and what can be refused before anything is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arguments import choice, count
+from ..errors import InputError
+from ..method import EventCapturing, Method
+from ..problem import AbstractSystem, prepared
+from .consistent import is_traced
+from .ensemble import array_shape, batch_size
+from .loop import Keeping
+from .step import check_fit
+from .step_sizes import Adaptive, is_sequence
+
+
+class Given(NamedTuple):
+    """The starting values as the user gives them: q0, and one of v0 and p0."""
+
+    q0: Any
+    v0: Any
+    p0: Any
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is computed; see `dalembert.simulate` for those that it has too."""
+
+    t: Any = (0.0, 1.0)
+    h: float | Sequence[float] | np.ndarray | Adaptive = 0.01
+    save_every: int = 1
+    progress: bool = False
+    project: bool = False
+    redundant: str = "refuse"
+    compensated: bool = True
+    engine: str = "auto"
+    precision: str = "double"
+    retry: bool = False
+    checkpoint: Keeping | None = None
+    traced_check: bool = True  # of a traced run: whether a step that fails raises an error
+    any_velocity: bool = False  # accept a velocity off the constraints, as states of methods that do not keep them have
+
+    @property
+    def extended(self) -> bool:
+        """Whether 80-bit floats are asked for."""
+        return self.precision == "extended"
+
+
+def checked(system: AbstractSystem, method: Method, engine: str = "auto", precision: str = "double") -> AbstractSystem:
+    """The system ready to run, after what can be refused before anything is computed."""
+    if not isinstance(method, Method):
+        if isinstance(method, type) and issubclass(method, Method):
+            raise InputError(
+                f"expected a method, got the class {method.__name__}; create an instance: {method.__name__}()."
+            )
+        raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
+    system = prepared(system)
+    check_fit(system, method)
+    choice("engine", engine, ("auto", "native", "xla", "cuda"))
+    choice("precision", precision, ("double", "extended"))
+    return system
+
+
+class Kind(NamedTuple):
+    """Which way a run goes: the numbers of a single start, one expression of JAX, or the members of a batch."""
+
+    traced: bool
+    members: int | None
+
+
+def kind_of(system: AbstractSystem, method: Method, given: Given, options: Options) -> Kind:
+    """The kind of a run; options that have no meaning for it are refused, none is ignored."""
+    traced = is_traced(system, *given)
+    kind = Kind(traced, None if traced else batch_size(system, *given))
+    single = not traced and kind.members is None
+    one_size = not isinstance(options.h, Adaptive) and not is_sequence(options.h)
+    if isinstance(method, EventCapturing):
+        _check_events(options, single, one_size)
+    elif not one_size:
+        _check_sizes(options, single)
+    elif not single:
+        _check_together(options, kind)
+    elif options.checkpoint and options.extended:
+        raise InputError('a store holds float64; use precision="double" with checkpoint.')
+    choice("redundant", options.redundant, ("refuse", "allow"))
+    return kind
+
+
+def _check_events(options: Options, single: bool, one_size: bool) -> None:
+    if options.retry or options.checkpoint:
+        raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
+    if options.engine not in ("auto", "xla") or options.extended:
+        raise InputError('event capturing runs on XLA in double precision; use engine="auto" and precision="double".')
+    if not options.compensated:
+        raise InputError(
+            "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
+            "has no meaning for it. Leave compensated out."
+        )
+    if not single:
+        raise InputError(
+            "event capturing is for a single run with numbers: when events happen depends on them. Under jit, vmap and "
+            "grad and for a batch use da.MoreauJean()."
+        )
+    if not one_size:
+        raise InputError(f"event capturing takes one number as h, the largest step; got {options.h!r}.")
+
+
+def _check_sizes(options: Options, single: bool) -> None:
+    if options.retry or options.checkpoint:
+        raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
+    if not single and isinstance(options.h, Adaptive):
+        raise InputError("da.Adaptive is for a single run with numbers; in a batch and under jit give one number h.")
+    if not single:
+        raise InputError(
+            "steps of different sizes are for a single run with numbers; under jit, vmap and grad and for a batch give "
+            "one number h."
+        )
+
+
+def _check_together(options: Options, kind: Kind) -> None:
+    """What a traced run and a batch do not take."""
+    if options.retry or options.checkpoint:
+        raise InputError("checkpoint and retry are for a single run with numbers, not for a batch, jit, vmap or grad.")
+    if kind.traced and (options.engine in ("native", "cuda") or options.extended or options.progress):
+        raise InputError(
+            "under jit, vmap and grad a run is one expression of JAX in double precision, without progress: use "
+            'engine="auto" or "xla", precision="double" and progress=False.'
+        )
+    if not kind.traced and options.progress:
+        raise InputError("a batch is computed in one call, of which nothing can be shown: use progress=False.")
+    if not kind.traced and (options.engine == "xla" or options.extended):
+        raise InputError(
+            'a batch runs on the native engine, or with engine="cuda" on a GPU, in double precision; use jax.vmap '
+            "otherwise."
+        )
+
+
+def checked_save_every(save_every, steps: int) -> int:
+    """`save_every`, if the end of the run is among the states that it keeps."""
+    save_every = count("save_every", save_every)
+    if steps % save_every:
+        divisors = [d for d in range(1, min(steps, 10_000) + 1) if steps % d == 0]
+        nearest = min(divisors, key=lambda d: abs(d - save_every))
+        raise InputError(
+            f"save_every = {save_every} does not divide the {steps} steps, so the end would not be saved; "
+            f"{nearest} would."
+        )
+    return save_every
+
+
+def check_room(states: float, numbers: int) -> None:
+    """Refuse a run whose saved states, of so many numbers each, cannot lie in the memory of this machine."""
+    needed, there = 8.0 * states * numbers, memory_bytes()
+    if needed > there:
+        raise InputError(
+            f"the run would keep {states:.3g} states, at least {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g} GB of memory: use a larger h or save_every, or write them to a folder with checkpoint."
+        )
+
+
+def memory_bytes() -> float:
+    """The memory of this machine; without bound where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def state_size(q0) -> int:
+    """The numbers that a saved state has at least: q, v and p; a start that is none is refused later, with its name."""
+    shape = array_shape(q0)
+    return 3 * shape[-1] if shape else 3
