@@ -8,14 +8,23 @@ from .dense import inside_steps, repeated_steps
 from .drive import integrate
 from .ensemble import member, observe_batch
 from .events import EVENT_PREFIX, Event, Events
-from .family import OBSERVABLES, Family, accelerations, equation_rows, flat_parameters, for_family, multipliers, observe
+from .family import (
+    OBSERVABLES,
+    Family,
+    accelerations,
+    equation_rows,
+    flat_parameters,
+    for_family,
+    multipliers,
+    observe,
+    recognised,
+)
 from .model_check import independent_rows, layout_of
 from .options import Options
 from .redundant import least_norm, redundant_multipliers, rows_along
-from .run import Run, Status, ended, interrupted_after, ok_after, status_of_code
+from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
 from .step import Layout, assemble, check_fit
 from .step_sizes import Adaptive
-from .traced import recognised
 
 __all__ = [
     "EVENT_PREFIX",
@@ -54,6 +63,7 @@ __all__ = [
     "observe",
     "observe_batch",
     "ok_after",
+    "read_only",
     "recognised",
     "redundant_multipliers",
     "repeated_steps",

@@ -12,7 +12,6 @@ from ..errors import InputError, MethodDoesNotFit
 from ..method import Method, MoreauJean, SchatzmanPaoli
 from ..problem import AbstractSystem
 from .options import Given, Options, check_room
-from .progress import ProgressBar
 from .prologue import Prepared, begin
 from .run import Run, Status, interrupted_after, ok_after
 from .step_sizes import SMALLEST_FACTOR, Adaptive
@@ -51,7 +50,7 @@ def run_adaptive_steps(system: AbstractSystem, method: Method, given: Given, opt
     carry, now, size = runner.first_carry(state), t0, min(h.h0, t1 - t0)
     times, saved, sizes, iterations = [t0], [state], [], []
     status = None
-    with Interruption() as interruption, ProgressBar(options.progress, 1000) as report:
+    with Interruption() as interruption, options.bar(1000) as report:
         try:
             while now < t1 and not interruption.wanted:
                 last = now + size >= t1 - SMALLEST_PART * (t1 - t0)

@@ -31,7 +31,7 @@ from ..errors import ContactWarning, InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
 from .contact_start import check_gaps, moved_apart
-from .family import Family, equation, flat_parameters, for_family, traced_equation
+from .family import Family, equation, flat_parameters, for_family, recognised, traced_equation
 from .model_check import (
     RANK_TOLERANCE,
     check_reaction,
@@ -43,7 +43,6 @@ from .model_check import (
 from .nearby import RANK_NEARBY, nearby
 from .scales import constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
 from .step import Layout
-from .traced import recognised
 
 #: A constraint that is violated by less than this, relative to the size of its terms (`scales.py`), is satisfied.
 START_TOLERANCE = 1e-9
@@ -308,7 +307,7 @@ def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
 
 
 def _inconsistent(system, level, symbol, defect, parts, argument, kind="holonomic") -> InconsistentStart:
-    worst = int(np.argmax(parts))
+    worst = int(np.argmax(parts > (1.0 - 1e-9) * np.max(parts)))  # the first of those that are equal up to roundoff
     others = int(np.sum(parts > START_TOLERANCE)) - 1
     more = f" (and {others} more)" if others > 0 else ""
     return InconsistentStart(

@@ -20,7 +20,8 @@ from ..method.polynomials import hermite
 from ..problem import AbstractSystem, State
 from .consistent import Start
 from .family import Family, flat_parameters, for_family
-from .redundant import restricted, rows_along, runner_for
+from .prologue import runner_for
+from .redundant import restricted, rows_along
 from .step import Layout, assemble
 
 

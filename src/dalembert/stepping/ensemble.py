@@ -26,50 +26,16 @@ from ..errors import InconsistentStart, InputError, UnsupportedByEngine
 from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, Start, prepare_start
 from .family import equation_rows, flat_parameters, multipliers, observe
-from .redundant import RedundantRun, good_steps, runner_for
+from .options import batched_fields
+from .prologue import runner_for
+from .redundant import RedundantRun, good_steps
 from .scales import batch_scales, relative
 from .step import Layout, assemble
 
 
-def batch_size(system: AbstractSystem, *arrays) -> int | None:
-    """The number of members if a starting value has a leading axis, or a scalar parameter is an array; else None."""
-    sizes = {array_shape(a)[0] for a in arrays if a is not None and _dimensions(a) == 2}
-    sizes |= {np.shape(getattr(system, name))[0] for name in _batched_fields(system)}
-    if len(sizes) > 1:
-        raise InputError(f"the members of a batch must agree in number, got leading axes of {sorted(sizes)}.")
-    return sizes.pop() if sizes else None
-
-
-def _dimensions(value) -> int:
-    try:
-        return np.ndim(value)
-    except (TypeError, ValueError):  # a ragged list: refused later, with its name
-        return 0
-
-
-def array_shape(value) -> tuple[int, ...]:
-    """The shape of an array; empty for what is none (the checks of a single start say what is wrong with it)."""
-    try:
-        return np.shape(value)
-    except (TypeError, ValueError):
-        return ()
-
-
-def _batched_fields(system: AbstractSystem) -> list[str]:
-    """Fields declared as `float` that hold one value a member. Those of contacts may hold one value a contact."""
-    if not isinstance(system, AbstractSystem):
-        return []
-    scalar = [
-        field.name
-        for field in dataclasses.fields(system)
-        if field.type in (float, "float") and field.name not in ("restitution", "friction")
-    ]
-    return [name for name in scalar if np.ndim(getattr(system, name)) == 1]
-
-
 def member(system: AbstractSystem, index: int) -> AbstractSystem:
     """One member of a batch of systems."""
-    changes = {name: getattr(system, name)[index] for name in _batched_fields(system)}
+    changes = {name: getattr(system, name)[index] for name in batched_fields(system)}
     return dataclasses.replace(system, **changes) if changes else system
 
 
@@ -77,7 +43,7 @@ def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
     """The parameter vectors of all members, (members, parameters)."""
     first = np.asarray(flat_parameters(member(system, 0)))
     rows = np.broadcast_to(first, (members, len(first))).copy()
-    if _batched_fields(system):
+    if batched_fields(system):
         position = {}
         leaves = jax.tree_util.tree_leaves_with_path(member(system, 0))
         offset = 0
@@ -85,7 +51,7 @@ def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
             if isinstance(leaf, float | np.ndarray | np.generic | jax.Array):
                 position[jax.tree_util.keystr(path).lstrip(".")] = offset
                 offset += np.size(leaf)
-        for name in _batched_fields(system):
+        for name in batched_fields(system):
             rows[:, position[name]] = np.asarray(getattr(system, name))
     return rows
 

@@ -9,7 +9,6 @@ from ..method import Method
 from ..problem import AbstractSystem
 from .loop import Origin, Plan, Record, take_steps
 from .options import Given, Options, check_room, checked_save_every, state_size
-from .progress import ProgressBar
 from .prologue import Prepared, begin
 from .run import Run
 from .step_sizes import EqualSteps
@@ -34,7 +33,7 @@ def run_equal_steps(system: AbstractSystem, method: Method, given: Given, option
         about = Origin(system, method, prepared.functions, prepared.layout, start.rows, options.compensated)
         record = checkpoint.record(plan, runner, first, about)
     try:
-        with ProgressBar(options.progress, steps) as report:
+        with options.bar(steps) as report:
             interrupted = take_steps(runner, record, report)
     finally:
         record.close()

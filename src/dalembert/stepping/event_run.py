@@ -14,7 +14,6 @@ from .event_steps import EventFailure, EventLoop
 from .events import Events
 from .model_check import layout_of
 from .options import Given, Options, check_room, checked_save_every
-from .progress import ProgressBar
 from .prologue import begin
 from .run import Run, Status, interrupted_after, ok_after
 from .step_sizes import EqualSteps
@@ -30,7 +29,7 @@ def run_events(system: AbstractSystem, method: EventCapturing, given: Given, opt
     status = ok_after(steps, t1)
     loop, done, counted = EventLoop(system, method, start, t0, t1, h), 0, 0
     rows, iterations = [], []
-    with compile_time() as compiling, Interruption() as interruption, ProgressBar(options.progress, steps) as report:
+    with compile_time() as compiling, Interruption() as interruption, options.bar(steps) as report:
         try:
             interruption.call(loop.begin)
             rows.append(interruption.call(loop.row))

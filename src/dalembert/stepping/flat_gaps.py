@@ -38,6 +38,8 @@ def cause_in_gaps(system: AbstractSystem, t: float, state: State | ConsistentSta
     reach = REACH * abs(h) * float(np.linalg.norm(v))
     near = np.argsort(away)[:MOST]
     near = near[away[near] <= reach]
+    if not len(near):
+        return ""
     each, q = np.arange(len(near)), np.tile(q0, (len(near), 1))
     for _ in range(ITERATIONS):
         gap, normals = _gaps(system, t, q)

@@ -50,8 +50,8 @@ def layout_of(system: AbstractSystem, n: int) -> Layout:
     """Dimensions of the problem, found by tracing; raises `ModelError` where a function returns the wrong shape."""
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(system))
     layout = _layout(system, n) if traced else _family_layout(Family(system), n, Unkeyed(system))
-    check_contact_data(system, layout.contacts)  # numbers, not shapes: they differ within a family
     if layout.contacts:
+        check_contact_data(system, layout.contacts)  # numbers, not shapes: they differ within a family
         friction = system.friction
         if not system.provides("tangent") and not isinstance(friction, Tracer) and np.any(np.asarray(friction) > 0):
             raise ModelError(

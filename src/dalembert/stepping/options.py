@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +16,8 @@ from ..errors import InputError
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem, prepared
 from .consistent import is_traced
-from .ensemble import array_shape, batch_size
 from .loop import Keeping
+from .progress import ProgressBar
 from .step import check_fit
 from .step_sizes import Adaptive, is_sequence
 
@@ -46,6 +48,10 @@ class Options:
     traced_check: bool = True  # of a traced run: whether a step that fails raises an error
     any_velocity: bool = False  # accept a velocity off the constraints, as states of methods that do not keep them have
 
+    def bar(self, steps: int) -> AbstractContextManager[Callable[[float], None]]:
+        """What is told how many steps were taken: a progress bar, where one is asked for."""
+        return ProgressBar(steps) if self.progress else nullcontext(lambda taken: None)
+
     @property
     def extended(self) -> bool:
         """Whether 80-bit floats are asked for."""
@@ -72,6 +78,42 @@ class Kind(NamedTuple):
 
     traced: bool
     members: int | None
+
+
+def batch_size(system: AbstractSystem, *arrays) -> int | None:
+    """The number of members if a starting value has a leading axis, or a scalar parameter is an array; else None."""
+    sizes = {array_shape(a)[0] for a in arrays if a is not None and _dimensions(a) == 2}
+    sizes |= {np.shape(getattr(system, name))[0] for name in batched_fields(system)}
+    if len(sizes) > 1:
+        raise InputError(f"the members of a batch must agree in number, got leading axes of {sorted(sizes)}.")
+    return sizes.pop() if sizes else None
+
+
+def _dimensions(value) -> int:
+    try:
+        return np.ndim(value)
+    except (TypeError, ValueError):  # a ragged list: refused later, with its name
+        return 0
+
+
+def array_shape(value) -> tuple[int, ...]:
+    """The shape of an array; empty for what is none (the checks of a single start say what is wrong with it)."""
+    try:
+        return np.shape(value)
+    except (TypeError, ValueError):
+        return ()
+
+
+def batched_fields(system: AbstractSystem) -> list[str]:
+    """Fields declared as `float` that hold one value a member. Those of contacts may hold one value a contact."""
+    if not isinstance(system, AbstractSystem):
+        return []
+    scalar = [
+        field.name
+        for field in dataclasses.fields(system)
+        if field.type in (float, "float") and field.name not in ("restitution", "friction")
+    ]
+    return [name for name in scalar if np.ndim(getattr(system, name)) == 1]
 
 
 def kind_of(system: AbstractSystem, method: Method, given: Given, options: Options) -> Kind:

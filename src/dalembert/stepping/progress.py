@@ -7,29 +7,22 @@ from rich.text import Text
 
 
 class ProgressBar:
-    """A rich progress bar with steps a second and the time left; nothing at all if not asked for."""
+    """A rich progress bar with steps per second and the time left."""
 
-    def __init__(self, wanted: bool, steps: int) -> None:
-        self._bar = (
-            Progress(
-                TextColumn("simulate"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
-                _Speed(), TimeRemainingColumn(),
-            )
-            if wanted
-            else None
+    def __init__(self, steps: int) -> None:
+        self._bar = Progress(
+            TextColumn("simulate"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
+            _Speed(), TimeRemainingColumn(),
         )  # fmt: skip
         self._steps = steps
 
     def __enter__(self):
-        if self._bar is None:
-            return lambda taken: None
         self._bar.__enter__()
         task = self._bar.add_task("simulate", total=self._steps)
-        return lambda taken: self._bar.update(task, completed=taken)  # pyright: ignore[reportOptionalMemberAccess]
+        return lambda taken: self._bar.update(task, completed=taken)
 
     def __exit__(self, *exception) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(*exception)
+        self._bar.__exit__(*exception)
 
 
 class _Speed(ProgressColumn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from .contact_run import ContactRun, has_many_contacts
 from .family import facts_at, flat_parameters
 from .flat_gaps import cause_in_gaps
 from .options import Given, Options
-from .redundant import RedundantRun, runner_for
+from .redundant import RedundantRun
 from .run import Run, Status, ended, interrupted_after
 from .step import Layout, assemble
 
@@ -37,6 +38,18 @@ def begin(
         if reason is not None:
             raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
     return start
+
+
+def runner_for(
+    system: AbstractSystem, method: Method, start: Start, t0: float,
+    build: Callable[[StepFunctions, np.ndarray, float], Runner],
+) -> tuple[Runner, Layout, np.ndarray]:  # fmt: skip
+    """What takes the steps, the layout of the states that it takes and gives, and the first of them."""
+    state = np.concatenate([np.ravel(part) for part in start.state])
+    if start.rows is None:
+        return build(assemble(system, method, start.layout, None), state, t0), start.layout, state
+    runner = RedundantRun(system, method, start.layout, start.rows, t0, state, build)
+    return runner, runner.layout, runner.full(state)
 
 
 @dataclass
@@ -64,7 +77,8 @@ class Prepared:
         parameters, begun = np.asarray(flat_parameters(system)), time.perf_counter()
 
         def build(functions: StepFunctions, state: np.ndarray, t: float):
-            if options.engine == "auto" and not options.extended and has_many_contacts(functions, start.layout):
+            compiled = options.engine != "auto" or options.extended
+            if start.layout.contacts and not compiled and has_many_contacts(functions, start.layout):
                 return ContactRun(functions, options.compensated)
             return choose_engine(
                 functions, state, t, h, parameters, compensated=options.compensated, engine=options.engine,

@@ -27,7 +27,6 @@ import scipy.linalg
 from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, Runner, StepFunctions, is_wanted
 from ..method import Method
 from ..problem import AbstractSystem
-from .consistent import Start
 from .family import equation, multipliers, observe
 from .scales import constraints_at, hidden_at, relative, row_names
 from .step import Layout, assemble
@@ -300,18 +299,6 @@ class RedundantRun(Runner):
         self._use(rows, self._plain_part(state), t)
         self._changes += 1
         return True
-
-
-def runner_for(
-    system: AbstractSystem, method: Method, start: Start, t0: float,
-    build: Callable[[StepFunctions, np.ndarray, float], Runner],
-) -> tuple[Runner, Layout, np.ndarray]:  # fmt: skip
-    """What takes the steps, the layout of the states that it takes and gives, and the first of them."""
-    state = np.concatenate([np.ravel(part) for part in start.state])
-    if start.rows is None:
-        return build(assemble(system, method, start.layout, None), state, t0), start.layout, state
-    runner = RedundantRun(system, method, start.layout, start.rows, t0, state, build)
-    return runner, runner.layout, runner.full(state)
 
 
 def _nothing(carry: Carry, chunk: Chunk) -> Chunk:

@@ -106,3 +106,14 @@ def status_of_code(code: int, steps: int, time: float) -> Status:
         f"a step failed: {STATUS[code]}; the states after it repeat the last good one. Try a smaller h, or run "
         "it outside jit, vmap and grad for the step and its cause.",
     )  # fmt: skip
+
+
+def read_only(values: Any) -> Any:
+    """NumPy arrays, alone or by name, as views that cannot be written to: what a record says does not change."""
+    if isinstance(values, dict):
+        return {name: read_only(part) for name, part in values.items()}
+    if not isinstance(values, np.ndarray) or not values.flags.writeable:
+        return values
+    view = values.view()
+    view.flags.writeable = False
+    return view

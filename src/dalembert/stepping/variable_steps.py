@@ -14,7 +14,6 @@ from ..engine import OK, Carry, Chunk, Interruption, PhasedRun, TimeSteps, is_wa
 from ..method import Method
 from ..problem import AbstractSystem
 from .options import Given, Options, check_room, checked_save_every, state_size
-from .progress import ProgressBar
 from .prologue import Prepared, begin
 from .run import Run
 from .step_sizes import GivenSteps
@@ -35,7 +34,7 @@ def run_given_steps(system: AbstractSystem, method: Method, given: Given, option
     status, residual, taken, begun = OK, np.nan, 0, time.perf_counter()
     # chunks end where a state is saved, so that no iteration is counted across their ends
     chunk_steps = save_every * max(1, runner.chunk_steps // save_every)
-    with Interruption() as interruption, ProgressBar(options.progress, count) as report:
+    with Interruption() as interruption, options.bar(count) as report:
         try:
             while taken < count and status == OK and not interruption.wanted:
                 part = TimeSteps(*(column[taken : taken + chunk_steps] for column in steps))

@@ -7,7 +7,7 @@ from .checkpoint import is_store, request_of
 from .files import dataset_of, read, write
 from .store import Store, StoredStates
 from .store_files import Damaged, temporary_of
-from .stored_arrays import StoredArrays, call_of, read_only, read_store
+from .stored_arrays import StoredArrays, call_of, read_store
 from .versions import versions
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "dataset_of",
     "is_store",
     "read",
-    "read_only",
     "read_store",
     "request_of",
     "temporary_of",

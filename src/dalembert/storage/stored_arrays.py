@@ -48,17 +48,6 @@ def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, A
     return call
 
 
-def read_only(values: Any) -> Any:
-    """NumPy arrays, alone or by name, as views that cannot be written to: what a record says does not change."""
-    if isinstance(values, dict):
-        return {name: read_only(part) for name, part in values.items()}
-    if not isinstance(values, np.ndarray) or not values.flags.writeable:
-        return values
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a store by name."""
 

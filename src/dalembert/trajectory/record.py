@@ -39,12 +39,13 @@ from ..stepping import (
     multipliers,
     observe,
     observe_batch,
+    read_only,
     recognised,
     redundant_multipliers,
     status_of_code,
 )
 from ..storage.files import dataset_of, read, write
-from ..storage.stored_arrays import StoredArrays, read_only, read_store
+from ..storage.stored_arrays import StoredArrays, read_store
 from ..storage.versions import versions
 from .attached import Attached
 from .interpolation import Interpolated, interpolate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine.runners import choice, native
+from dalembert.engine.runners import choice, translation
 
 RUN = {"t": (0.0, 0.3), "h": 0.02}
 START = {"q0": np.array([0.6, -0.3, 0.9]), "v0": np.array([0.2, 0.5, -0.4])}
@@ -49,7 +49,7 @@ SLOW_BY_XLA = [pytest.param(Matrices(), marks=pytest.mark.long, id="Matrices"), 
 
 @pytest.fixture
 def rolled(monkeypatch):
-    monkeypatch.setattr(native, "ROLLED_FROM", 0)
+    monkeypatch.setattr(translation, "ROLLED_FROM", 0)
     choice._native.cache_clear()
     yield
     choice._native.cache_clear()
@@ -78,7 +78,7 @@ def test_an_ensemble_takes_the_steps_of_its_members(system):
 def test_rolled_code_takes_the_steps_of_straight_lines(system, monkeypatch):
     run = da.simulate(system, da.Rattle(), **START, **RUN, engine="native")
     assert run.stats["code"] == "rolled"
-    monkeypatch.setattr(native, "ROLLED_FROM", 10**9)
+    monkeypatch.setattr(translation, "ROLLED_FROM", 10**9)
     choice._native.cache_clear()
     straight = da.simulate(system, da.Rattle(), **START, **RUN, engine="native")
     assert straight.stats["code"] != "rolled"

@@ -30,4 +30,5 @@ def test_one_sample_agrees_with_many(op):
         values["a"] = values["a"] + 1.0
     one = evaluate(values)
     many = evaluate({name: np.stack([value, value], axis=1) for name, value in values.items()})
-    np.testing.assert_allclose(one[:, 0], many[:, 0], rtol=5e-16, atol=0)
+    # the walk takes erfc from the system's library, numpy from SciPy: these differ by a few units in the last place
+    np.testing.assert_allclose(one[:, 0], many[:, 0], rtol=2e-15 if op == "erfc" else 5e-16, atol=0)

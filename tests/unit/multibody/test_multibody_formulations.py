@@ -152,7 +152,7 @@ def test_rows_have_names(four_bar):
 
 def test_messages_name_joints(four_bar):
     system, start = four_bar.system("directors"), four_bar.assemble(coordinates="directors")
-    with pytest.raises(da.InconsistentStart, match="FourBar: the start violates rocker: length of director 1"):
+    with pytest.raises(da.InconsistentStart, match="FourBar: the start violates crank: length of director 1"):
         da.simulate(system, da.Rattle(), 1.1 * start.q0, start.v0, t=(0, 1), h=0.1)
     four_bar.joint("hold", four_bar.ground, four_bar.bodies["crank"], da.PointOnPlane("z"), at=(0, 0, 0))
     system = four_bar.system("directors")

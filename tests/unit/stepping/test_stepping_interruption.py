@@ -13,6 +13,9 @@ from dalembert.engine import Interruption, is_wanted
 from dalembert.engine.runners import interruption
 from dalembert.gallery import Pendulum
 
+#: Ctrl-C may reach Python in a callback of the garbage collector, which cannot raise it: Python then warns of it.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 #: Longer than any of the runs may go on; without Ctrl-C they take minutes.
 FAR = 1e6
 

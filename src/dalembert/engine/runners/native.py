@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -76,12 +77,15 @@ class NativeRun(Runner):
         self._arithmetic = Arithmetic(extended=extended)
         self._dtype = np.longdouble if extended else np.float64
         self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
-        self._rescue = Rescue(functions)
         self._least_scale: np.ndarray | None = None  # of every unknown of the method, where its roundoff was measured
         self._builds: dict[tuple, dict] = {}  # shared by all runs
         self.table = extrapolation_weights().astype(self._dtype)
         self._table_pointer = pointer_to(self.table)
         self._build(state, t0, h, parameters)
+
+    @functools.cached_property
+    def _rescue(self) -> Rescue:
+        return Rescue(self.functions)
 
     def begin(self) -> NativeRun:
         """A runner with the same code for one run, beside others if need be: what it counts, and pivots that it has to

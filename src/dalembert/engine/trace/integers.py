@@ -74,11 +74,9 @@ _LOGIC = frozenset({"and", "or", "xor", "not", "reduce_and", "reduce_or", "reduc
 
 
 def translation(name: str, kinds: list[np.dtype]) -> Callable | None:
-    """How an elementwise operation on arguments of these types is translated, if not as for floats; what has no
+    """How an elementwise operation on whole numbers or truth values is translated, if not as for floats; what has no
     translation is refused."""
     kind = kinds[0]
-    if kind == np.float64:
-        return None
     if kind == np.bool_:
         if name in TRUTH:
             return TRUTH[name]

@@ -144,12 +144,13 @@ class Interpreter:
             return self.moved_by_jax(equation, parameters, arguments)
         if name not in ELEMENTWISE and name not in SPECIAL and name not in writing.SCATTERS:
             raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
-        otherwise = integers.translation(name, [atom.aval.dtype for atom in equation.invars])
+        kinds = [atom.aval.dtype for atom in equation.invars]
+        otherwise = None if kinds[0] == np.float64 else integers.translation(name, kinds)
         if otherwise is not None or name in ELEMENTWISE:
             found = self.elementwise(otherwise or ELEMENTWISE[name], arguments)
         else:
             found = (SPECIAL | writing.SCATTERS)[name](self, parameters, arguments, equation)
-        if integers.wraps(name, kind):
+        if kind != np.float64 and integers.wraps(name, kind):
             return self.elementwise(functools.partial(integers.wrapped, kind=kind), [found])
         return found
 
