@@ -175,3 +175,70 @@ def test_what_has_no_counterpart_is_named():
     model = from_compiled(compiled, ignore=("fluid", "contact"))
     assert model.check().freedoms == 6
     assert len(model.remarks) == 2
+
+
+KINDS = {
+    "a": da.Planar((0.1, 0.2, 1.0)), "b": da.Universal("x", "y"), "c": da.Cylindrical((1.0, 0.3, 0.0)),
+    "d": da.Revolute((0.3, -1.0, 0.2)), "e": da.Prismatic("y"),
+}  # fmt: skip
+
+
+def written_model():
+    """A tree with a branch of joints of many kinds, drawn at random, one of them from child to parent."""
+    random = np.random.default_rng(11)
+    model = da.Multibody(gravity=(0.3, -0.2, -9.81), name="Written")
+    bodies = {"": model.ground}
+    for name in KINDS:
+        moments = random.uniform(0.1, 1.0, 3)
+        bodies[name] = model.body(
+            name, random.uniform(0.5, 2), (moments[1] + moments[2], moments[2] + moments[0], moments[0] + moments[1]),
+            random.uniform(-0.3, 0.3, 3), at=random.uniform(-1, 1, 3), rotation=random.uniform(-1, 1, 3),
+            shape=da.Capsule(0.1, 0.3),
+        )  # fmt: skip
+    for first, second in (("", "a"), ("a", "b"), ("b", "c"), ("d", "b"), ("c", "e")):
+        kind = KINDS[second if first != "d" else "d"]
+        place = random.uniform(-1, 1, 3)
+        model.joint(f"to {second}" if first != "d" else "to d", bodies[first], bodies[second], kind, at=place,
+                    stiffness=random.uniform(0.5, 2), rest=0.3, armature=0.2, damping=0.1)  # fmt: skip
+    return model
+
+
+def test_what_was_written_is_the_same_model(tmp_path):
+    model = written_model()
+    compiled = mujoco.MjModel.from_xml_path(str(model.save(tmp_path / "model.xml")))
+    compiled.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    system, data, random = model.system("joints"), mujoco.MjData(compiled), np.random.default_rng(2)
+    addresses = []
+    for placement in system.plan:
+        joint = system.joints[placement.joint]
+        coordinates = joint.kind.coordinates
+        names = [joint.name] if len(coordinates) == 1 else [f"{joint.name} {which}" for which in coordinates]
+        addresses += [int(compiled.joint(name).qposadr[0]) for name in names]
+    n = system.size
+    assert sorted(addresses) == list(range(n))
+    assert compiled.nv == n
+    q, v = random.uniform(-1, 1, (20, n)), random.standard_normal((20, n))
+    ours = observed(system, "energies", q, v)
+    kinetic = len(system.bodies) + len(system.armature_joints)
+    for k in range(20):
+        data.qpos[addresses], data.qvel[addresses] = q[k], v[k]
+        mujoco.mj_forward(compiled, data)
+        assert np.sum(ours[k, :kinetic]) == pytest.approx(data.energy[1], rel=1e-12)
+        assert np.sum(ours[k, kinetic:]) == pytest.approx(data.energy[0], abs=1e-11)
+
+
+def test_loops_gears_servos_and_contacts_are_written(tmp_path):
+    model = written_model()
+    corner = model.bodies["c"].own(np.zeros(3))
+    model.close_loop("tie", model.ground.point(0, 0, 0), model.bodies["c"].point(*corner), da.Spherical())
+    model.gear("cogs", "to d", "to e", -0.5, 0.2)
+    model.position_servo("to d", 0.4, kp=3.0, kd=0.2, effort=5.0)
+    model.contact(model.bodies["e"], model.plane(at=(0, 0, -1)), friction=0.4)
+    compiled = mujoco.MjModel.from_xml_path(str(model.save(tmp_path / "model.xml")))
+    again = da.load_model(tmp_path / "model.xml", ignore=["contact", "actuator with a gain or bias of its own"])
+    assert compiled.npair == 1
+    assert compiled.nu == 1
+    assert compiled.neq == 2
+    assert compiled.pair_friction[0, 0] == 0.4
+    np.testing.assert_allclose(compiled.key_ctrl, [[0.4]])
+    assert set(again.joints) >= {"to d", "to e", "tie"}

@@ -19,6 +19,7 @@ from .couplings import Gear, JointCoordinate, PrescribedMotion
 from .elements import ForceMethods
 from .formulations import system_of
 from .joints import Joint
+from .mjcf_export import to_mjcf
 from .system import MultibodySystem
 from .urdf_export import to_urdf
 from .vectors import axis_direction, is_traced, vector
@@ -267,9 +268,13 @@ class Multibody(ForceMethods):
         return system_of(self.parts(limits), coordinates, self.name)
 
     def save(self, path, ignore=()) -> pathlib.Path:
-        """Write the model as a URDF file. What does not fit is an error, unless `ignore` names its kind."""
+        """Write the model as a URDF file (.urdf), or as an MJCF file for MuJoCo (.xml). What does not fit is an error,
+        unless `ignore` names its kind."""
         place = checked_path(path, "cannot save to")
-        place.write_text(to_urdf(self, ignore), encoding="utf-8")
+        writers = {".urdf": to_urdf, ".xml": to_mjcf}
+        if place.suffix not in writers:
+            raise InputError(f"the name of the file must end with .urdf or .xml (MJCF), got {shown(str(path))}.")
+        place.write_text(writers[place.suffix](self, ignore), encoding="utf-8")
         return place
 
     def parts(self, limits: bool = True) -> Parts:

@@ -22,13 +22,9 @@ _TYPES: dict[type[Joint], str] = {
 
 def to_urdf(model, ignore=()) -> str:
     """The text of a URDF file; an error names what does not fit, unless `ignore` does."""
-    ignore = set([ignore] if isinstance(ignore, str) else ignore)
     numbering = Numbering(model)
     joints = list(model.joints.values())
-    left_out = _left_out(model, numbering)
-    if not left_out.keys() <= ignore:
-        what = "; ".join(f"{key}: {', '.join(names)}" for key, names in left_out.items() if key not in ignore)
-        raise ModelError(f"{model.name} does not fit into URDF ({what}); ignore=[...] leaves these out by kind.")
+    refused_unless_ignored(model.name, "URDF", _left_out(model, numbering), ignore)
     frames: dict[str, tuple[np.ndarray, np.ndarray]] = {"ground": (np.zeros(3), np.eye(3))}
     above: dict[str, tuple[str, object]] = {}
     order = _above(model, joints, above)
@@ -40,6 +36,14 @@ def to_urdf(model, ignore=()) -> str:
         frames[name] = at, body.turn
         lines += _link(body, at) + _joint(model, body, parent, joint, frames)
     return "\n".join([*lines, "</robot>", ""])
+
+
+def refused_unless_ignored(name: str, form: str, left_out: dict[str, list[str]], ignore) -> None:
+    """Refuse what a form of files cannot hold, by kind, unless it may be left out."""
+    ignore = set([ignore] if isinstance(ignore, str) else ignore)
+    if not left_out.keys() <= ignore:
+        what = "; ".join(f"{key}: {', '.join(names)}" for key, names in left_out.items() if key not in ignore)
+        raise ModelError(f"{name} does not fit into {form} ({what}); ignore=[...] leaves these out by kind.")
 
 
 def _left_out(model, numbering: Numbering) -> dict[str, list[str]]:
@@ -107,7 +111,7 @@ def _link(body: Body, at: np.ndarray) -> list[str]:
             }.items()
         )  # fmt: skip
         lines.append(
-            f'    <inertial><origin xyz="{_text(body.com - own)}"/><mass value="{float(body.mass):.17g}"/>'
+            f'    <inertial><origin xyz="{digits(body.com - own)}"/><mass value="{float(body.mass):.17g}"/>'
             f"<inertia {entries}/></inertial>"
         )
     if isinstance(body.shape, Box | Sphere | Cylinder):
@@ -118,9 +122,9 @@ def _link(body: Body, at: np.ndarray) -> list[str]:
 def _shape(shape: Shape, own: np.ndarray) -> str:
     turn = np.array(shape.rotation)  # pyright: ignore[reportAttributeAccessIssue]
     place = np.array(shape.at) - own  # pyright: ignore[reportAttributeAccessIssue]
-    origin = f'<origin xyz="{_text(place)}" rpy="{_text(to_angles(turn))}"/>'
+    origin = f'<origin xyz="{digits(place)}" rpy="{digits(to_angles(turn))}"/>'
     if isinstance(shape, Box):
-        geometry = f'<box size="{_text(shape.size)}"/>'
+        geometry = f'<box size="{digits(shape.size)}"/>'
     elif isinstance(shape, Sphere):
         geometry = f'<sphere radius="{shape.radius:.17g}"/>'
     else:
@@ -131,12 +135,12 @@ def _shape(shape: Shape, own: np.ndarray) -> str:
 
 def _joint(model, body: Body, parent: str, joint, frames) -> list[str]:
     (at, turn), (above, around) = frames[body.name], frames[parent]
-    origin = f'<origin xyz="{_text(around.T @ (at - above))}" rpy="{_text(to_angles(around.T @ turn))}"/>'
+    origin = f'<origin xyz="{digits(around.T @ (at - above))}" rpy="{digits(to_angles(around.T @ turn))}"/>'
     ends = f"<parent link={quoteattr('world' if parent == 'ground' else parent)}/><child link={quoteattr(body.name)}/>"
     name, kind = (f"{body.name} fixed", "fixed") if joint is None else (joint.name, _TYPES[type(joint.kind)])
     parts = [origin, ends]
     if joint is not None and kind not in ("fixed", "floating"):
-        parts.append(f'<axis xyz="{_text(turn.T @ joint.axes[:, 2])}"/>')
+        parts.append(f'<axis xyz="{digits(turn.T @ joint.axes[:, 2])}"/>')
     if joint is not None and kind == "revolute" and joint.limits is None:
         kind = "continuous"
     if joint is not None and (joint.limits is not None or kind == "prismatic"):
@@ -165,5 +169,6 @@ def _joint(model, body: Body, parent: str, joint, frames) -> list[str]:
     ]
 
 
-def _text(numbers) -> str:
+def digits(numbers) -> str:
+    """Numbers with all their digits."""
     return " ".join(f"{float(x):.17g}" for x in numbers)
