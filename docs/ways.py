@@ -45,6 +45,8 @@ def files_entered(call: Callable[[], None]) -> list[str]:
         if event == "call" and name.startswith(str(PACKAGE)) and frame.f_code.co_name != "<module>":
             found.setdefault(pathlib.Path(name).relative_to(PACKAGE).as_posix())
 
+    for name in da.__all__:  # what is loaded at first use is loaded by now: to load a file is not to enter it
+        getattr(da, name)
     sys.setprofile(profile)
     try:
         call()

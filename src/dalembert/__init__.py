@@ -1,260 +1,89 @@
-"""dalembert: simulate constrained mechanical systems and keep their structure."""
+"""dalembert: simulate constrained mechanical systems and keep their structure.
 
-import jax as _jax
+The public names stand in `__init__.pyi`, by the room they come from. A room is loaded when one of its names is first
+asked for, so that `import dalembert` and `dalembert --help` are quick.
+"""
 
-_jax.config.update("jax_enable_x64", True)  # before anything is traced: every number here is a float64
+import ast as _ast
+import importlib as _importlib
+import importlib.util as _util
+import pathlib as _pathlib
+import sys as _sys
 
-from . import gallery, plots  # noqa: E402
-from .diagnostics import (  # noqa: E402
-    ConstraintRank,
-    DiscretePrinciple,
-    Recommendation,
-    StepResolution,
-    constraint_rank,
-    discrete_principle,
-    drift,
-    hausdorff_distance,
-    l1_error,
-    l2_error,
-    measure_claims,
-    observed_order,
-    recommend,
-    reversibility_defect,
-    step_resolution,
-    symplectic_defect,
-    uniform_error,
-    work_precision,
-)
-from .engine import RowFunction as _RowFunction  # noqa: E402
-from .engine import RowJacobian as _RowJacobian  # noqa: E402
-from .errors import (  # noqa: E402
-    CheckpointFailure,
-    ContactWarning,
-    DalembertError,
-    ForkedProcess,
-    InconsistentMethodWarning,
-    InconsistentStart,
-    InputError,
-    MethodDoesNotFit,
-    ModelError,
-    RedundantConstraints,
-    RetracedWarning,
-    SlowEngineWarning,
-    StepFailure,
-)
-from .formulation import Evaluation as _Evaluation  # noqa: E402
-from .formulation import (  # noqa: E402
-    dot_products,
-    edge_products,
-    natural_limit,
-    squared_distances,
-    squared_triple_products,
-    symmetries,
-)
-from .method import (  # noqa: E402
-    CATALOGUE,
-    SCHEMES,
-    Adjoint,
-    Claims,
-    Composition,
-    ContactLaw,
-    DiscreteLagrangian,
-    EnergyMomentum,
-    EventCapturing,
-    Frictionless,
-    Galerkin,
-    GalerkinLagrangian,
-    McLachlanPerlmutter,
-    Method,
-    ModifiedLobatto,
-    MoreauJean,
-    NewtonCoulomb,
-    Rattle,
-    SchatzmanPaoli,
-    Shake,
-    Spark,
-    SparkTableau,
-    Step,
-    SymplecticEuler,
-    Taylor,
-    discrete_lagrangian,
-    euler_spark,
-    gauss_spark,
-    half_explicit,
-    lobatto_iiia,
-    lobatto_spark,
-    radau_iia,
-    standard_gauss,
-)
-from .multibody import (  # noqa: E402
-    Box,
-    Capsule,
-    Continuous,
-    ConvexMesh,
-    Cylinder,
-    Cylindrical,
-    Distance,
-    Ellipsoid,
-    Fixed,
-    Floating,
-    Multibody,
-    Planar,
-    PointOnCurve,
-    PointOnLine,
-    PointOnPlane,
-    Prismatic,
-    Revolute,
-    Screw,
-    SixAxis,
-    Sphere,
-    Spherical,
-    Universal,
-    load_model,
-    nearest_inertia,
-)
-from .problem import AbstractSystem as _AbstractSystem  # noqa: E402
-from .problem import (  # noqa: E402
-    DifferentialAlgebraicInequality,
-    HamiltonianSystem,
-    OverdeterminedDAE,
-    State,
-    System,
-    system,
-)
-from .simulation import Sweep, boundary_value, simulate, sweep  # noqa: E402
-from .stepping import Adaptive, ConsistentStart, Event, Events, assemble_model, check_model, consistent  # noqa: E402
-from .trajectory import Interpolated, Trajectory, load, mechanism  # noqa: E402
-
-# What joints and bodies did is found from the poses of a run.
-Trajectory.joint, Trajectory.body, Trajectory.contact = mechanism.joint, mechanism.body, mechanism.contact
-Trajectory.energies, Trajectory.motions = mechanism.energies, mechanism.motions
-# The units of a gap follow from values that the engine computes, which the equations do not know.
-_Evaluation.values, _Evaluation.jacobian = _RowFunction, _RowJacobian
-# Poses are found by the engine, which models do not know.
-Multibody.assemble = assemble_model
-Multibody.check = check_model
-# Data flows from the trajectory to the pictures, so the pictures are attached here, where both are known.
-Trajectory.plot = plots.plot
-Trajectory.animate = plots.animate
-Trajectory._repr_html_ = plots.trajectory_html
-_AbstractSystem._repr_html_ = plots.system_html
-Method._repr_html_ = plots.method_html
+from . import later as _later
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CATALOGUE",
-    "SCHEMES",
-    "Adaptive",
-    "Adjoint",
-    "Box",
-    "Capsule",
-    "CheckpointFailure",
-    "Claims",
-    "Composition",
-    "ConsistentStart",
-    "ConstraintRank",
-    "ContactLaw",
-    "ContactWarning",
-    "Continuous",
-    "ConvexMesh",
-    "Cylinder",
-    "Cylindrical",
-    "DalembertError",
-    "DifferentialAlgebraicInequality",
-    "DiscreteLagrangian",
-    "DiscretePrinciple",
-    "Distance",
-    "Ellipsoid",
-    "EnergyMomentum",
-    "Event",
-    "EventCapturing",
-    "Events",
-    "Fixed",
-    "Floating",
-    "ForkedProcess",
-    "Frictionless",
-    "Galerkin",
-    "GalerkinLagrangian",
-    "HamiltonianSystem",
-    "InconsistentMethodWarning",
-    "InconsistentStart",
-    "InputError",
-    "Interpolated",
-    "McLachlanPerlmutter",
-    "Method",
-    "MethodDoesNotFit",
-    "ModelError",
-    "ModifiedLobatto",
-    "MoreauJean",
-    "Multibody",
-    "NewtonCoulomb",
-    "OverdeterminedDAE",
-    "Planar",
-    "PointOnCurve",
-    "PointOnLine",
-    "PointOnPlane",
-    "Prismatic",
-    "Rattle",
-    "Recommendation",
-    "RedundantConstraints",
-    "RetracedWarning",
-    "Revolute",
-    "SchatzmanPaoli",
-    "Screw",
-    "Shake",
-    "SixAxis",
-    "SlowEngineWarning",
-    "Spark",
-    "SparkTableau",
-    "Sphere",
-    "Spherical",
-    "State",
-    "Step",
-    "StepFailure",
-    "StepResolution",
-    "Sweep",
-    "SymplecticEuler",
-    "System",
-    "Taylor",
-    "Trajectory",
-    "Universal",
-    "boundary_value",
-    "consistent",
-    "constraint_rank",
-    "discrete_lagrangian",
-    "discrete_principle",
-    "dot_products",
-    "drift",
-    "edge_products",
-    "euler_spark",
-    "gallery",
-    "gauss_spark",
-    "half_explicit",
-    "hausdorff_distance",
-    "l1_error",
-    "l2_error",
-    "load",
-    "load_model",
-    "lobatto_iiia",
-    "lobatto_spark",
-    "measure_claims",
-    "natural_limit",
-    "nearest_inertia",
-    "observed_order",
-    "plots",
-    "radau_iia",
-    "recommend",
-    "reversibility_defect",
-    "simulate",
-    "squared_distances",
-    "squared_triple_products",
-    "standard_gauss",
-    "step_resolution",
-    "sweep",
-    "symmetries",
-    "symplectic_defect",
-    "system",
-    "uniform_error",
-    "work_precision",
-]
+# Who provides what a class only names, because data flows downward: pictures of trajectories, poses of models.
+_later.PROVIDERS |= {
+    "Attached.plot": "dalembert.plots:plot",
+    "Attached.animate": "dalembert.plots:animate",
+    "Attached._repr_html_": "dalembert.plots:trajectory_html",
+    "AbstractSystem._repr_html_": "dalembert.plots:system_html",
+    "Method._repr_html_": "dalembert.plots:method_html",
+    # What joints and bodies did is found from the poses of a run.
+    "Attached.joint": "dalembert.trajectory.mechanism:joint",
+    "Attached.body": "dalembert.trajectory.mechanism:body",
+    "Attached.contact": "dalembert.trajectory.mechanism:contact",
+    "Attached.energies": "dalembert.trajectory.mechanism:energies",
+    "Attached.motions": "dalembert.trajectory.mechanism:motions",
+    # The units of a gap follow from values that the engine computes, which the equations do not know.
+    "Evaluation.values": "dalembert.engine:RowFunction",
+    "Evaluation.jacobian": "dalembert.engine:RowJacobian",
+    # Poses are found by the engine, which models do not know.
+    "Multibody.assemble": "dalembert.stepping:assemble_model",
+    "Multibody.check": "dalembert.stepping:check_model",
+}
+
+
+class _DoublePrecision:
+    """Switches JAX to 64-bit numbers as soon as it is loaded, by whomever: before anything is traced."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "jax":
+            return None
+        _sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
+        spec = _util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                module.config.update("jax_enable_x64", True)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+if "jax" in _sys.modules:
+    _sys.modules["jax"].config.update("jax_enable_x64", True)
+else:
+    _sys.meta_path.insert(0, _DoublePrecision())  # pyright: ignore[reportArgumentType]
+
+
+def _public_names() -> dict[str, str]:
+    """From every public name to its room, as the stub file says it; a room stands for itself."""
+    stub = _ast.parse(_pathlib.Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        alias.name: node.module or alias.name
+        for node in stub.body
+        if isinstance(node, _ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+_ROOM_OF = _public_names()
+__all__ = sorted(_ROOM_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str):
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+    module = _importlib.import_module(f"{__name__}.{room}")
+    globals()[name] = module if room == name else getattr(module, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,40 +8,64 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from ..errors import DalembertError, InputError, ModelError
-from .checking import check_command
-from .comparing import compare_command
-from .converging import converge_command
-from .demo import demo_command
-from .listing import list_command
-from .reproducing import reproduce_command
-from .resuming import resume_command
-from .simulating import simulate_command
 
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 #: The base of the errors that the option parser raises, wherever the installed release of typer keeps them.
 _ParserError: Any = typer.BadParameter.__mro__[2]
 
+#: The commands: the module of each, which is loaded when the command is used, and what the list of commands says.
+COMMANDS = {
+    "list": ("listing", "Show methods and systems, with what they treat and keep."),
+    "simulate": ("simulating", "Simulate a system and say what was kept."),
+    "resume": ("resuming", "Go on with a run that was interrupted."),
+    "check": ("checking", "Look at a model before it is simulated."),
+    "converge": ("converging", "Measure the order of convergence of a method."),
+    "compare": ("comparing", "Compare methods: work, precision, energy."),
+    "demo": ("demo", "Run the gallery and measure what methods claim."),
+    "reproduce": ("reproducing", "Compute figures and tables of the papers again."),
+}
+_LOOKS: dict[str, Any] = {
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(TyperGroup):
+    """The commands by name; only the one that is used is loaded, which takes a second."""
+
+    def list_commands(self, ctx) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx, cmd_name: str):
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+        single = typer.Typer(add_completion=False, **_LOOKS)
+        single.command(cmd_name)(getattr(module, f"{cmd_name}_command"))
+        return get_command(single)
+
+    def format_commands(self, ctx, formatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
+
+
 app = typer.Typer(
     name="dalembert",
+    cls=Commands,
     help="Simulate constrained mechanical systems and keep their structure.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    add_completion=True,
+    **_LOOKS,
 )
-app.command("list")(list_command)
-app.command("simulate")(simulate_command)
-app.command("resume")(resume_command)
-app.command("check")(check_command)
-app.command("converge")(converge_command)
-app.command("compare")(compare_command)
-app.command("demo")(demo_command)
-app.command("reproduce")(reproduce_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.flatten_util import ravel_pytree
-from scipy.integrate import solve_ivp
 
 from ..errors import InputError, StepFailure
 from ..formulation import Acceleration, mechanics_of
@@ -78,7 +78,7 @@ def _explicit(system: AbstractSystem, y0: np.ndarray, times: np.ndarray) -> Call
     equations = reduced_equations(system, len(y0) // 3)
 
     def integrate(tolerance: float) -> np.ndarray:
-        found = solve_ivp(
+        found = scipy.integrate.solve_ivp(
             equations.right_side, (times[0], times[-1]), y0, method="DOP853", rtol=tolerance, atol=tolerance,
             t_eval=times,
         )  # fmt: skip

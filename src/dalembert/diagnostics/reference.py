@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.integrate import solve_ivp
+import scipy
 
 from ..arguments import floats, interval
 from ..errors import InputError, StepFailure
@@ -65,7 +65,9 @@ def reference_solution(
     acceleration, right_side = reduced_equations(system, len(begin.q))
     y0 = np.concatenate([np.asarray(x) for x in (begin.q, begin.v, begin.p)])
     wanted = np.array([t1]) if times is None else floats("times", times, finite=True)
-    solution = solve_ivp(right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted)
+    solution = scipy.integrate.solve_ivp(
+        right_side, (t0, t1), y0, method="DOP853", rtol=tolerance, atol=tolerance, t_eval=wanted
+    )
     if not solution.success:
         raise StepFailure(f"the reference solution of {type(system).__name__} failed: {solution.message}")
     y = solution.y.T

@@ -29,12 +29,13 @@ length there, and `tangent` must hold true displacements.
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..later import Later
 from ..problem import is_parameter
 from .mechanics import Mechanics, mechanics_of
 
@@ -97,11 +98,11 @@ def _remembered(structure, fixed, shapes, n: int) -> Columns:
 
 
 class Evaluation:
-    """Values and Jacobians of functions of many rows, as classes: the engine's, which compile nothing. Filled in when
-    the package is imported, since this room does not know the engine."""
+    """Values and Jacobians of functions of many rows, as classes: the engine's, which compile nothing; loaded when they
+    are first used, since this room does not know the engine."""
 
-    values: ClassVar[Any]
-    jacobian: ClassVar[Any]
+    values = Later()
+    jacobian = Later()
 
 
 def _found(structure, fixed, shapes, n: int) -> Columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ..problem import State, System
 from .elliptic import pendulum_swing
@@ -115,7 +115,7 @@ class PendulumAndWall(Ready, System):
         while tau < longest:
             tau += step
             if above(tau) < 0:
-                return float(brentq(above, tau - step + 1e-3 * step, tau, xtol=1e-15, rtol=1e-15))  # pyright: ignore
+                return float(scipy.optimize.brentq(above, tau - step + 1e-3 * step, tau, xtol=1e-15, rtol=1e-15))  # pyright: ignore
         return np.inf
 
 

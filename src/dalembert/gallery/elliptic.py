@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ellipj, ellipkinc
+import scipy
 
 
 class Swing(NamedTuple):
@@ -33,12 +33,12 @@ def pendulum_swing(t, angle: float, rate: float, omega: float) -> Swing:
     if k == 0.0:
         return Swing(np.zeros_like(t), np.ones_like(t), np.zeros_like(t))
     if k < 1.0:
-        start = ellipkinc(np.arctan2(np.sin(half), scaled), k**2)
-        sn, cn, dn, _ = ellipj(omega * t + start, k**2)
+        start = scipy.special.ellipkinc(np.arctan2(np.sin(half), scaled), k**2)
+        sn, cn, dn, _ = scipy.special.ellipj(omega * t + start, k**2)
         half_sine, half_cosine, new_rate = k * sn, dn, 2 * k * omega * cn
     else:
         direction = np.sign(scaled) * k * omega
-        start = ellipkinc(half, 1 / k**2)
-        half_sine, half_cosine, dn, _ = ellipj(direction * t + start, 1 / k**2)
+        start = scipy.special.ellipkinc(half, 1 / k**2)
+        half_sine, half_cosine, dn, _ = scipy.special.ellipj(direction * t + start, 1 / k**2)
         new_rate = 2 * direction * dn
     return Swing(2 * half_sine * half_cosine, 1 - 2 * half_sine**2, new_rate)

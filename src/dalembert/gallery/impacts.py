@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ..problem import State, System
 from .ready import Ready, Start, exact_state, given_or_default
@@ -174,6 +174,6 @@ class ImpactOscillator(Ready, System):
         while tau <= longest + step:
             if gap(tau) <= 0:
                 low = tau - step if tau > step else 1e-3 * step
-                return float(brentq(gap_over_time, low, tau, xtol=1e-300, rtol=1e-15))  # pyright: ignore
+                return float(scipy.optimize.brentq(gap_over_time, low, tau, xtol=1e-300, rtol=1e-15))  # pyright: ignore
             tau += step
         return None

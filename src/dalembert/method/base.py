@@ -21,6 +21,7 @@ import numpy as np
 
 from ..arguments import check_double
 from ..formulation import Mechanics
+from ..later import Later
 from ..problem import State
 from .polynomials import hermite
 
@@ -100,8 +101,8 @@ class Method(eqx.Module):
     multiplier: ClassVar[str] = "recomputed"
     #: Whether the end of a step is known but for a projection onto the constraints.
     explicit: ClassVar[bool] = False
-    #: What a notebook shows; filled by `plots` when the package is imported.
-    _repr_html_: ClassVar[Any]
+    #: What a notebook shows, from `plots`.
+    _repr_html_ = Later()
 
     def __check_init__(self) -> None:
         """Coefficients are computed where a method is made."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..arguments import floats, number, shown
 from ..arguments import path as checked_path
 from ..errors import InputError, ModelError
+from ..later import Later
 from .bodies import Body, Point, body_data, default_rotation, traced_place
 from .build import Numbering, Parts, parts_of
 from .configuration import GROUND
@@ -71,9 +72,9 @@ class Multibody(ForceMethods):
     >>> system = model.system()
     """
 
-    #: Filled when the package is imported: finding poses needs the engine, which this room does not know.
-    assemble: ClassVar[Any]
-    check: ClassVar[Any]
+    #: From `stepping`: finding poses needs the engine, which this room does not know.
+    assemble = Later()
+    check = Later()
 
     def __init__(self, gravity=(0.0, 0.0, -9.81), name: str = "Multibody") -> None:
         if not isinstance(name, str) or not name.isidentifier():

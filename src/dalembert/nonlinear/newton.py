@@ -10,8 +10,6 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import lineax as lx
-import optimistix as optx
 
 # The last update is below the square root of the roundoff; its square, the error left, lies below the roundoff.
 UPDATE_TOLERANCE = 1e-9
@@ -28,6 +26,9 @@ class Root(eqx.Module):
 
 def find_root(function: Callable, guess: jax.Array, arguments, max_iterations: int) -> Root:
     """x with function(x, *arguments) = 0, differentiable by `arguments`."""
+    import lineax as lx  # only what JAX transforms needs these, and loading them takes a fifth of a second
+    import optimistix as optx
+
     solver = optx.Newton(
         rtol=UPDATE_TOLERANCE,
         atol=UPDATE_TOLERANCE,

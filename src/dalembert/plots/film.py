@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
+import scipy
 
 from ..arguments import count, number, positive
 from ..errors import InputError
@@ -118,7 +118,9 @@ def _at(run, geometry: Geometry, times: np.ndarray) -> np.ndarray:
     if geometry.points.size == np.asarray(run.q).size and np.shares_memory(geometry.points, np.asarray(run.q)):
         if np.size(run.impulse):  # velocities jump: no cubic fits
             return _linear(t, np.asarray(run.q), times).reshape(len(times), *geometry.points.shape[1:])
-        return CubicHermiteSpline(t, run.q, run.v)(times).reshape(len(times), *geometry.points.shape[1:])
+        return scipy.interpolate.CubicHermiteSpline(t, run.q, run.v)(times).reshape(
+            len(times), *geometry.points.shape[1:]
+        )
     flat = geometry.points.reshape(len(t), -1)
     return _linear(t, flat, times).reshape(len(times), *geometry.points.shape[1:])
 

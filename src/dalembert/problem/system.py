@@ -21,6 +21,7 @@ from jax.core import Tracer
 
 from ..arguments import check_double, number, real, shown, unmasked
 from ..errors import InputError, ModelError
+from ..later import Later
 from .dependencies import Dependencies, dependencies
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
@@ -45,8 +46,8 @@ class AbstractSystem(eqx.Module):
 
     #: Whether v is a given function of (q, p), as from a Hamiltonian; else p is one of (q, v), as from a Lagrangian.
     gives_velocity: ClassVar[bool] = False
-    #: What a notebook shows; filled by `plots` when the package is imported.
-    _repr_html_: ClassVar[Any]
+    #: What a notebook shows, from `plots`.
+    _repr_html_ = Later()
 
     # Plain attributes, not fields: a subclass may override them by a field or by a plain class attribute.
     restitution = 0.0

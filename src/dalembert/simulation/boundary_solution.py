@@ -18,8 +18,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 import scipy.sparse.linalg as sparse_linalg
-from scipy.interpolate import CubicHermiteSpline
 
 from ..arguments import count, interval
 from ..engine import OK, raising
@@ -103,7 +103,9 @@ def solve_boundary_value(
         try:
             equations, solved = solve(FEW_STEPS, np.stack([np.interp(few, times, x) for x in path.T], axis=1))
             coarse, coarse_iterations = equations.states(solved.z), solved.iterations
-            path = CubicHermiteSpline(few, coarse[:, : layout.n], coarse[:, 2 * layout.n : 3 * layout.n])(times)
+            path = scipy.interpolate.CubicHermiteSpline(
+                few, coarse[:, : layout.n], coarse[:, 2 * layout.n : 3 * layout.n]
+            )(times)
         except StepFailure:  # large steps may have no solution where small ones have
             pass
     equations, solved = solve(steps, path)

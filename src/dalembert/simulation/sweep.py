@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .. import arguments
 from ..arguments import choice, count, flag, floats, instance, interval, positive, shown, takes_named
@@ -378,6 +377,8 @@ def _bar(wanted: bool, total: int, there: int) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("sweep"), BarColumn(), TextColumn("{task.completed}/{task.total} pieces"), TimeRemainingColumn(),
     )  # fmt: skip

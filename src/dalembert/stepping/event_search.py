@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ..method.event_capturing import Modes
 from .event_kernels import PARTS, Watched
@@ -151,5 +151,5 @@ class _Search:
             return Found(None, self.contact, high, high)
         if function(low) <= 0:
             return Found(kind, self.contact, low, low)
-        root = float(brentq(function, low, high, xtol=max(self.width / 4, 1e-300), rtol=1e-15))  # pyright: ignore
+        root = float(scipy.optimize.brentq(function, low, high, xtol=max(self.width / 4, 1e-300), rtol=1e-15))  # pyright: ignore
         return Found(kind, self.contact, max(root - self.width / 2, low), min(root + self.width / 2, high))

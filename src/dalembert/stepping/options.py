@@ -17,7 +17,6 @@ from ..method import EventCapturing, Method
 from ..problem import AbstractSystem, prepared
 from .consistent import is_traced
 from .loop import Keeping
-from .progress import ProgressBar
 from .step import check_fit
 from .step_sizes import Adaptive, is_sequence
 
@@ -50,7 +49,11 @@ class Options:
 
     def bar(self, steps: int) -> AbstractContextManager[Callable[[float], None]]:
         """What is told how many steps were taken: a progress bar, where one is asked for."""
-        return ProgressBar(steps) if self.progress else nullcontext(lambda taken: None)
+        if not self.progress:
+            return nullcontext(lambda taken: None)
+        from .progress import ProgressBar  # loads rich, which most runs do not need
+
+        return ProgressBar(steps)
 
     @property
     def extended(self) -> bool:

@@ -11,14 +11,16 @@ import json
 import pathlib
 import urllib.parse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from ..errors import InputError
 from ..stepping import EVENT_PREFIX
 from .store_files import temporary_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MARK, DIGEST_BYTES = b"dalembert trajectory, BLAKE2 ", 32
 _DIMENSIONS = {
@@ -55,6 +57,8 @@ def _from_file(name: str) -> str:
 
 def dataset_of(arrays: dict[str, Any], info: dict, status: dict) -> xr.Dataset:
     """The arrays of one run as a dataset; everything else goes into its attributes as JSON."""
+    import xarray as xr
+
     variables = {}
     for name, values in arrays.items():
         if name == "t":
@@ -112,6 +116,8 @@ def _digest(path: pathlib.Path, size: int) -> bytes:
 
 def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
     """Arrays, description and status of a run; `InputError` for anything that is not one."""
+    import xarray as xr
+
     if not path.is_file():
         raise InputError(f"cannot load {path}: {'it is a folder' if path.is_dir() else 'no such file'}.")
     try:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..arguments import shown
 from ..engine import RowFunction
@@ -34,6 +33,9 @@ from ..stepping import (
     redundant_multipliers,
 )
 from .record import Trajectory, check_single
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,8 @@ class Mechanism:
                 f"{frame.name}: {name.replace('_', ' ')}": (("time", "axis"), getattr(motion, name)) for name in vectors
             }
         found |= {name: ("time", values) for name, values in self.energies().items()}
+        import xarray as xr
+
         return xr.Dataset(found, coords={"time": np.asarray(self.run.t), "axis": ["x", "y", "z"]})
 
     def energies(self) -> dict[str, np.ndarray]:

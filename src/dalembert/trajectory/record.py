@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..arguments import count, shown
 from ..arguments import path as checked_path
@@ -51,6 +50,9 @@ from .attached import Attached
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
 from .warned import warnings_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @jax.tree_util.register_pytree_node_class

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.cli.app import COMMANDS
 from dalembert.cli.checking import _energy_rows, _judge, pass_rows
 from dalembert.gallery import CONTACT_GALLERY, GALLERY
 from dalembert.method import CATALOGUE, CONTACT_CATALOGUE
@@ -320,3 +322,14 @@ def test_resume_a_run_with_contacts(dalembert, tmp_path):
     call = ["simulate", "bouncing-ball", "--method", "moreau-jean", "--t-end", "0.5", "--h", "0.01"]
     assert dalembert(*call, "--checkpoint", str(store)).status == 0
     assert dalembert("resume", str(store)).status == 0
+
+
+def test_the_list_of_commands_names_what_there_is(dalembert):
+    """It is written down, so that no command is loaded for it."""
+    out = dalembert("-h").out
+    for name, (module, said) in COMMANDS.items():
+        command = getattr(import_module(f"dalembert.cli.{module}"), f"{name}_command")
+        assert command.__doc__
+        assert name in out
+        assert said in out
+        assert dalembert(name, "-h").out == dalembert(name, "--help").out != ""

@@ -15,9 +15,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 CONST, INPUT, LINEAR = "const", "input", "linear"
+
+
+def _erf(x):
+    return scipy.special.erf(x)  # loaded here: it takes a quarter of a second, and few models need it
+
+
+def _erfc(x):
+    return scipy.special.erfc(x)
+
 
 #: op -> numpy function; also the list of all operations a backend must translate.
 NUMPY: dict[str, Callable] = {
@@ -26,8 +35,8 @@ NUMPY: dict[str, Callable] = {
     "mul": np.multiply,
     "div": np.divide,
     "neg": np.negative,
-    "erf": special.erf,
-    "erfc": special.erfc,
+    "erf": _erf,
+    "erfc": _erfc,
     "rem": np.fmod,  # exact, with the sign of the first
     "pow": np.power,
     "max": np.maximum,

@@ -11,7 +11,9 @@ from ..program.program import NUMPY
 from .compiled_walk import compiled_walk
 
 #: every operation, and how many operands it has
-_OPERANDS = tuple((op, 3 if op == "select" else getattr(function, "nin", 2)) for op, function in NUMPY.items())
+_OPERANDS = tuple(
+    (op, {"select": 3, "erf": 1, "erfc": 1}.get(op) or getattr(function, "nin", 2)) for op, function in NUMPY.items()
+)
 
 
 class ArrayEvaluator:
