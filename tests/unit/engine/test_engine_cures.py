@@ -3,9 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from engine_runners import runner_and_start
 
 import dalembert as da
-from dalembert.engine.contract import NOT_CONVERGED, RESCUED_TOO_OFTEN, Chunk, StepFunctions
+from dalembert.engine.contract import NOT_CONVERGED, OK, RESCUED_TOO_OFTEN, Chunk, StepFunctions
 from dalembert.engine.runners.native import NativeRun
 from dalembert.engine.runners.rescue import Rescue
 from dalembert.gallery import Pendulum
@@ -46,6 +47,30 @@ def test_a_solution_is_followed_from_small_steps():
 
 def test_a_solution_that_ends_before_h_is_none():
     assert Rescue(square(1.0)).solution(np.ones(1), 0.0, 1.01, np.zeros(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("system", "method", "links"),
+    [("pendulum", da.Galerkin(3), 0), ("pendulum", da.gauss_spark(2), 0), ("pendulum", da.Rattle(), 0),
+     ("chain", da.Galerkin(2), 120)],
+    ids=["continued", "continued too", "extrapolated", "in arrays"],
+)  # fmt: skip
+def test_a_compiled_step_begins_where_it_is_told(system, method, links):
+    run, state, parameters = runner_and_start(da.gallery.Chain(links) if links else system, method, 0.05)
+    x = run._rescue.solution(state, 0.0, 0.05, parameters)
+    carry = run._beginning_at(x, run.first_carry(state), 0.0, 0.05, parameters)
+    chunk = run._raw(carry, 0.0, 0.05, 1, 1, parameters)
+    assert chunk.status == OK
+    assert chunk.residual < 1e-11
+    assert np.sum(chunk.iterations) <= 2
+
+
+def test_after_a_rescued_step_the_next_ones_need_none():
+    """From the guess Newton moves so far that the solution it comes to is doubted, in every step."""
+    start = Pendulum().start()
+    run = da.simulate(Pendulum(), da.Galerkin(5), start.q0, start.v0, t=(0.0, 400.0), h=0.1, save_every=40)
+    assert run.stats.get("rescued_steps", 0) < 20
+    assert np.max(np.abs(run.q - np.asarray(Pendulum().exact(run.t).q))) < 1e-8
 
 
 class Bars(da.System):

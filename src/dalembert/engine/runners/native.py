@@ -34,6 +34,7 @@ from ..machine.arithmetic import Arithmetic
 from ..program.passes import told
 from ..scales.compiled_scaling import CompiledScaling
 from ..step.array_step import ArrayStep
+from ..step.step_program import StepProgram
 from .interruption import is_wanted, unless_abandoned
 from .rescue import ROUNDOFF, Rescue
 from .translation import TooLarge, translated
@@ -189,12 +190,17 @@ class NativeRun(Runner):
                 break
             if not self._may_help(cure, pieces[-1]):
                 continue
-            cured = unless_abandoned(self._cured, cure, stuck, t0 + float(stuck.step) * h, h, parameters)
-            if cured is None:
-                continue
-            carry = cured
             if cure == "rescued_steps":
-                pieces.append(_one_step_chunk(carry, save_every))
+                chunk = unless_abandoned(self._rescued, stuck, t0, h, save_every, parameters)
+                if chunk is None:
+                    continue
+                carry = chunk.carry
+                pieces.append(chunk)
+            else:
+                cured = unless_abandoned(self._cured, cure, stuck, t0 + float(stuck.step) * h, h, parameters)
+                if cured is None:
+                    continue
+                carry = cured
             self._counts[cure] += 1
             pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
             if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
@@ -212,13 +218,34 @@ class NativeRun(Runner):
                 self._build(stuck.state, t, h, parameters, seed=int(stuck.step) + 1)
             except TooLarge:  # at a state gone wild nothing may be alike any more
                 return None
-        if cure != "rescued_steps":
-            return self._restarted(stuck)
-        rescued = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
-        if rescued is None:
+        return self._restarted(stuck)
+
+    def _rescued(self, stuck: Carry, t0: float, h: float, save_every: int, parameters) -> Chunk | None:
+        """The one step that failed, or None. The compiled step takes it once more from the solution that was found, in
+        its own precision; where it does not accept that, the rescued step counts. The next step goes on along the
+        polynomials of this one: from the method's own guess it might fail as this one did."""
+        t = t0 + float(stuck.step) * h
+        found = self._rescue.step(stuck.state, stuck.compensation, t, h, parameters, self._compensated)
+        if found is None:
             return None
-        state, compensation = (np.asarray(part, dtype=self._dtype) for part in rescued)
-        return self._restarted(stuck._replace(state=state, compensation=compensation, step=stuck.step + 1))
+        chunk = self._raw(self._beginning_at(found.x, stuck, t, h, parameters), t0, h, 1, save_every, parameters)
+        if chunk.status == OK:
+            return chunk._replace(carry=chunk.carry._replace(known=np.array(1, dtype=np.int64)))
+        state, compensation, x = (np.asarray(part, dtype=self._dtype) for part in found)
+        carry = self._restarted(stuck._replace(state=state, compensation=compensation, step=stuck.step + 1))
+        carry.history[0] = x[self.step.remembered]
+        return _one_step_chunk(carry._replace(known=np.array(1, dtype=np.int64)), save_every)
+
+    def _beginning_at(self, x: np.ndarray, stuck: Carry, t: float, h: float, parameters) -> Carry:
+        """The carry from which the next step begins at x: what is extrapolated from its history is x."""
+        carry, step = self._restarted(stuck), self.step
+        carry.history[:2] = x[step.remembered]
+        if isinstance(step, StepProgram) and len(step.continued):  # large steps are not continued
+            parts = {"x": x, "t": [t], "h": [h], "state": stuck.state, "parameter": parameters}
+            columns = {name: np.asarray(part, dtype=np.float64)[:, None] for name, part in parts.items()}
+            ahead = np.ravel(step.evaluator(np.asarray(step.continued))(columns))
+            carry.history[1, : len(ahead)] = x[step.unknowns] - ahead
+        return carry._replace(known=np.array(2, dtype=np.int64))
 
     def _may_help(self, cure: str, failed: Chunk) -> bool:
         """New pivots cost a translation: they are chosen where the elimination met a singular matrix, else only after

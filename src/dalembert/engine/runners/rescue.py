@@ -11,6 +11,7 @@ solution that belongs to the motion.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,14 @@ ROUNDOFF = 1e-14
 ROUNDINGS = 3
 
 
+class Rescued(NamedTuple):
+    """The end of a step, the roundoff to carry on, and the unknowns of the method."""
+
+    state: np.ndarray
+    compensation: np.ndarray
+    x: np.ndarray
+
+
 class Rescue:
     """Careful single steps of one method on one system."""
 
@@ -45,13 +54,13 @@ class Rescue:
         groups = np.repeat(np.arange(len(functions.blocks)), functions.blocks)
         self._members = [np.flatnonzero(groups == k) for k in range(len(functions.blocks))]
 
-    def step(self, state, compensation, t: float, h: float, parameters, compensated: bool):
-        """(state, compensation) after one step, or None."""
+    def step(self, state, compensation, t: float, h: float, parameters, compensated: bool) -> Rescued | None:
+        """One step, or None."""
         x = self.solution(state, t, h, parameters)
         if x is None:
             return None
         end = self._finish(*one_row(x, t, h, np.asarray(state, dtype=np.float64), parameters))[0]
-        return self.added(state, compensation, end, compensated) if np.all(np.isfinite(end)) else None
+        return Rescued(*self.added(state, compensation, end, compensated), x) if np.all(np.isfinite(end)) else None
 
     def solution(self, state, t: float, h: float, parameters) -> np.ndarray | None:
         """The unknowns of one step, or None."""

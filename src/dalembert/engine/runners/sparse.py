@@ -119,7 +119,7 @@ class SparseRun(Runner):
             found = rescue.step(state, compensation, float(moment[0]), float(moment[1]), parameters, self._compensated)
             if found is None:
                 return (NOT_CONVERGED if solver.begins_finite(moment) else NOT_FINITE), total
-            (state, compensation), rescued = found, True
+            state, compensation, rescued = found.state, found.compensation, True
         self._counts["rescued_steps"] += rescued
         step = np.array(int(carry.step) + 1)
         if rescued:
