@@ -27,6 +27,8 @@ _later.PROVIDERS |= {
     "Attached.contact": "dalembert.trajectory.mechanism:contact",
     "Attached.energies": "dalembert.trajectory.mechanism:energies",
     "Attached.motions": "dalembert.trajectory.mechanism:motions",
+    # The work that was done is found from the saved states.
+    "Attached.energy_balance": "dalembert.trajectory.energy_balance:of_run",
     # The units of a gap follow from values that the engine computes, which the equations do not know.
     "Evaluation.values": "dalembert.engine:RowFunction",
     "Evaluation.jacobian": "dalembert.engine:RowJacobian",

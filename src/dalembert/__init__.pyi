@@ -130,6 +130,7 @@ from .stepping import (
     consistent,
 )
 from .trajectory import (
+    EnergyBalance,
     Interpolated,
     Trajectory,
     load,
@@ -161,6 +162,7 @@ __all__ = [
     "DiscretePrinciple",
     "Distance",
     "Ellipsoid",
+    "EnergyBalance",
     "EnergyMomentum",
     "Event",
     "EventCapturing",

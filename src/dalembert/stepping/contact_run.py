@@ -60,7 +60,7 @@ class ContactRun(Runner):
             if found is None:
                 status = NOT_CONVERGED
                 break
-            state, compensation = found
+            state, compensation, _ = found
             taken += 1
             if taken % save_every == 0:
                 saved.append(state)

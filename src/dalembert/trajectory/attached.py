@@ -6,7 +6,8 @@ from ..later import Later
 
 
 class Attached:
-    """Pictures from `plots`; joints, bodies, contacts and energies of a multibody model from `mechanism`."""
+    """Pictures from `plots`; joints, bodies, contacts and energies of a multibody model from `mechanism`; the work that
+    was done from `energy_balance`."""
 
     plot = Later()
     animate = Later()
@@ -16,3 +17,4 @@ class Attached:
     contact = Later()
     energies = Later()
     motions = Later()
+    energy_balance = Later()
