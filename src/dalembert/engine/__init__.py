@@ -1,6 +1,7 @@
 """From residual to code. Knows no mechanics."""
 
 from .contract import (
+    GUARDED,
     HISTORY,
     INTERRUPTED,
     LEFT_CONSTRAINTS,
@@ -19,7 +20,7 @@ from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
-from .runners.choice import choose_engine
+from .runners.choice import choose_engine, compiled_or_reason
 from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun
@@ -29,6 +30,7 @@ from .runners.rescue import Rescue
 from .runners.xla import XlaRun, run_traced
 
 __all__ = [
+    "GUARDED",
     "HISTORY",
     "INTERRUPTED",
     "LEFT_CONSTRAINTS",
@@ -56,6 +58,7 @@ __all__ = [
     "XlaRun",
     "choose_engine",
     "compile_time",
+    "compiled_or_reason",
     "find_root",
     "finish_compiling",
     "is_wanted",

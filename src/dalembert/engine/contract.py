@@ -19,6 +19,8 @@ HISTORY = 5
 ROUGH_ITERATIONS = 4
 
 OK, NOT_CONVERGED, NOT_FINITE, SINGULAR, LEFT_CONSTRAINTS, RESCUED_TOO_OFTEN = 0, 1, 2, 3, 4, 5
+#: Something happens inside the step, so that it was not taken: no failure.
+GUARDED = 6
 #: A run that Ctrl-C ended; no step fails with it.
 INTERRUPTED = -1
 #: The status with which compiled code is asked to compute a step and to leave its updates out.
@@ -29,6 +31,7 @@ STATUS = {
     NOT_FINITE: "the equations gave NaN or infinity",
     SINGULAR: "the Jacobian of the step is singular",
     LEFT_CONSTRAINTS: "the step leaves the constraints",
+    GUARDED: "something happens inside the step",
     RESCUED_TOO_OFTEN: "Newton did not find it, as so many steps before it, which had to be rescued one by one",
 }
 
@@ -67,6 +70,7 @@ class StepFunctions:
     explicit: bool = False  # the unknowns only correct a known end: where they are not found, h is too large
     misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
     continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
+    guard: Callable | None = None  # of x and the same rest: whether something happens inside: a chunk ends before
 
     @property
     def n_summed(self) -> int:

@@ -307,17 +307,17 @@ def response(m: Mechanics, t, y) -> Response:
     return Response(v, jnp.ravel(contact_rate), free, seconds[0], directions @ by_impulse, by_impulse, seconds[1:].T)
 
 
-def position_defect(m: Mechanics, x, t, q0, v, p, held):
+def position_defect(m: Mechanics, x, t, q0, v, p, held, softness=SOFTNESS):
     """Zero where x = (q, mu, tau) has g = 0 and the gaps `held` closed, q - q0 along the constraint forces."""
     n, rows = q0.shape[0], jax.eval_shape(m.constraint, t, q0).shape[0]
     q, mu, tau = x[:n], x[n : n + rows], x[n + rows :]
     (push,) = jax.vjp(lambda q: m.contact.gap(t, q), q0)[1](tau)
     moved = m.mass_residual(q - q0, push - m.constraint_force(t, q0, mu), t, q0, v, p)
-    gap = softened(m.contact.gap(t, q), tau, SOFTNESS * compliance(m, t, q0, v, p)[:, 0])
+    gap = softened(m.contact.gap(t, q), tau, softness * compliance(m, t, q0, v, p)[:, 0])
     return jnp.concatenate([moved, m.constraint(t, q), jnp.where(held, gap, tau)])
 
 
-def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking):
+def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking, softness=SOFTNESS):
     """Zero where x = (v, p, nu, kappa, P) satisfies the constraints on the velocity, U_N = 0 where `held` and U_T = 0
     where `sticking`, with p - p0 along the constraint impulses."""
     n, (rows, columns) = q.shape[0], _rows(m, t, q, x[: q.shape[0]])
@@ -326,7 +326,7 @@ def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking):
     velocity = m.contact.velocity(t, q, v)
     impulse = impulse.reshape(velocity.shape)
     kept = jnp.concatenate([held[:, None], jnp.broadcast_to(sticking[:, None], velocity[:, 1:].shape)], axis=1)
-    soft = SOFTNESS * compliance(m, t, q, v, p)
+    soft = softness * compliance(m, t, q, v, p)
     reactions = m.constraint_force(t, q, nu) + m.nonholonomic.force(t, q, v, kappa)
     return jnp.concatenate([
         m.legendre(t, q, v, p),

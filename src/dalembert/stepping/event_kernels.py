@@ -85,7 +85,6 @@ class Kernels(NamedTuple):
     step: Callable  # (t, h, y, modes, parameters) -> SmoothStep
     project: Callable  # (t, y, position, held, sticking, parameters) -> Projected
     respond: Callable  # (t, y, parameters) -> Response
-    parts: Callable  # (times, rows of y, parameters) -> rows of q, v, p
 
 
 def kernels_of(system: AbstractSystem, tableau: RungeKutta, layout: Layout, rows: tuple[int, ...] | None) -> Kernels:
@@ -107,7 +106,6 @@ def _kernels(family: Family, layout: Layout, rows) -> tuple[Callable, ...]:
     return (
         _Packed(lambda t, y, position, held, sticking, p: project(mechanics(p), t, y, position, held, sticking)),
         _Packed(lambda t, y, p: response(mechanics(p), t, y)),
-        jax.jit(jax.vmap(lambda t, y, p: parts_of(mechanics(p), t, y), in_axes=(0, 0, None))),
     )
 
 
@@ -172,8 +170,8 @@ def _explicit_step(m: Mechanics, tableau: RungeKutta, t, h, y, modes: Modes) -> 
     def look(slopes, k):
         """Stage k, the end for k = count, then the parts; slopes[0] and slopes[count] are the rates of both ends."""
         stage, theta = jnp.minimum(k, count), (k - count) / PARTS
-        between = _between(theta, h, y, y + h * rows[count] @ slopes, slopes[0], slopes[count])
-        state = jnp.where(k <= count, y + h * rows[stage] @ slopes, between)
+        inner = between(theta, h, y, y + h * rows[count] @ slopes, slopes[0], slopes[count])
+        state = jnp.where(k <= count, y + h * rows[stage] @ slopes, inner)
         watched, rate = watch(m, t + h * jnp.where(k <= count, nodes[stage], theta), state, modes)
         return slopes.at[stage].set(jnp.where(k <= count, rate, slopes[stage])), watched
 
@@ -190,8 +188,8 @@ def _look_inside(m: Mechanics, t, h, y, end, modes: Modes) -> Watched:
 
     def look(rates, k):
         theta = k / PARTS
-        between = _between(theta, h, y, end, *rates)
-        state = jnp.where(k == 0, y, jnp.where(k == PARTS, end, between))
+        inner = between(theta, h, y, end, *rates)
+        state = jnp.where(k == 0, y, jnp.where(k == PARTS, end, inner))
         watched, rate = watch(m, t + h * theta, state, modes)
         first, last = rates
         return (jnp.where(k == 0, rate, first), jnp.where(k == PARTS, rate, last)), watched
@@ -252,7 +250,7 @@ def _newton(update, x):
     return x, converged, iterations
 
 
-def _between(theta, h, y, end, first, last):
+def between(theta, h, y, end, first, last):
     """y at t + theta h: the cubic polynomial with the values and rates of both ends."""
     d = end - y
     return y + theta * (h * first + theta * (3 * d - h * (2 * first + last) + theta * (h * (first + last) - 2 * d)))

@@ -10,6 +10,7 @@ from ..arguments import interval
 from ..engine import Interruption, compile_time
 from ..method import EventCapturing
 from ..problem import AbstractSystem
+from .event_record import EventRecord
 from .event_steps import EventFailure, EventLoop
 from .events import Events
 from .model_check import layout_of
@@ -27,49 +28,45 @@ def run_events(system: AbstractSystem, method: EventCapturing, given: Given, opt
     check_room(steps // save_every + 1, start.layout.n_state)
     begun = time.perf_counter()
     status = ok_after(steps, t1)
-    loop, done, counted = EventLoop(system, method, start, t0, t1, h), 0, 0
-    rows, iterations = [], []
+    loop, record = EventLoop(system, method, start, t1, grid), EventRecord(save_every)
     with compile_time() as compiling, Interruption() as interruption, options.bar(steps) as report:
         try:
             interruption.call(loop.begin)
-            rows.append(interruption.call(loop.row))
-            while done < steps and not interruption.wanted:
-                interruption.call(loop.advance, t0 + (done + 1) * h)
-                done += 1
-                if done % save_every == 0:
-                    rows.append(interruption.call(loop.row))
-                    loop.impulse = np.zeros_like(loop.impulse)
-                    iterations.append(loop.counts["newton_iterations"] - counted)
-                    counted = loop.counts["newton_iterations"]
-                    report(done)
+            record.begin(interruption.call(loop.row, 0))
+            while record.steps < steps and not interruption.wanted:
+                record.add(interruption.call(loop.go_on, record.steps, steps - record.steps))
+                report(record.steps)
         except EventFailure as failure:
+            done = record.steps
             now = t0 + done * h
             message = f"step {done + 1} (from t = {now:.6g}, h = {h:g}) failed: {failure}"
             status = Status(failure.code, done, now, message)
         except KeyboardInterrupt:
             interruption.heard()
     if interruption.wanted:
-        status = interrupted_after(done, t0 + done * h)
+        status = interrupted_after(record.steps, t0 + record.steps * h)
     layout = start.layout if start.rows is None else layout_of(system, start.layout.n)
-    first = loop.first[None]
+    states, iterations = record.states(system, start.rows), record.iterations
+    states = loop.first[None] if states is None else states
     finished = time.perf_counter()
     return Run(
         system=system,
         method=method,
         layout=layout,
         rows=start.rows,
-        t=t0 + h * save_every * np.arange(max(len(rows), 1)),
-        states=loop.states(rows) if rows else first,
-        iterations=np.array(iterations, np.int64),
-        worst_iterations=np.array(iterations, np.int64),
+        t=t0 + h * save_every * np.arange(len(states)),
+        states=states,
+        iterations=iterations,
+        worst_iterations=iterations,
         status=status,
         h=h,
         stats={
-            "engine": "xla (events)",
-            "steps": done,
+            "engine": "native (events)" if loop.compiled_steps else "xla (events)",
+            "steps": record.steps,
             "compile_seconds": compiling.seconds,
             "wall_seconds": finished - begun - compiling.seconds,
             **loop.counts,
+            "compiled_steps": loop.compiled_steps,
             "events": len(loop.events),
         },
         events=Events.of(loop.events, start.layout.directions),

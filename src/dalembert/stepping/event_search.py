@@ -34,6 +34,11 @@ class Tolerances(NamedTuple):
     force: float
 
 
+EPS = float(np.finfo(np.float64).eps)
+#: A gap, a velocity or a force below this, relative to the largest of its kind, is roundoff.
+ROUNDOFF = Tolerances(gap=64 * EPS, velocity=1e-12, force=1e-11)
+
+
 class Found(NamedTuple):
     """An event of a contact within [first, last], parts of the step; kind None: nothing, but go on from there."""
 

@@ -14,9 +14,6 @@ U-^2 / (2 |a|). Once that is below |U|_max hbar, the error of an impact in q, th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import jax
 import numpy as np
 
 from ..engine.contract import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, SINGULAR
@@ -27,33 +24,23 @@ from ..method.event_capturing import Modes, free_modes
 from ..problem import AbstractSystem
 from .consistent import Start
 from .contact_modes import choose_modes, impact
+from .event_chunks import SmoothChunks
 from .event_kernels import PARTS, SmoothStep, Watched, kernels_of
-from .event_search import Found, Tolerances, first_events
+from .event_record import Rows
+from .event_search import EPS, ROUNDOFF, Found, Tolerances, first_events
 from .events import Event
 from .family import flat_parameters
 from .model_check import layout_of
 from .redundant import LEFT, better_rows, scaled_gradients
 from .scales import constraints_at, relative, row_names
+from .step_sizes import EqualSteps
 
 #: More events in one step than this are a sign of a model in which they do not end.
 MOST_EVENTS = 20_000
-EPS = float(np.finfo(np.float64).eps)
 #: Events are never located closer than this, relative to the largest time.
 TIME_FLOOR = 64 * EPS
-#: A gap, a velocity or a force below this, relative to the largest of its kind, is roundoff.
-ROUNDOFF = Tolerances(gap=64 * EPS, velocity=1e-12, force=1e-11)
 #: Contacts are taken for touching (or resting), relative to positions (or velocities), up to this.
 TOUCHING = 1e-10
-
-
-class Row(NamedTuple):
-    """What is kept of a state."""
-
-    t: float
-    y: np.ndarray
-    lam: np.ndarray
-    psi: np.ndarray
-    impulse: np.ndarray
 
 
 class EventFailure(DalembertError):
@@ -67,15 +54,15 @@ class EventFailure(DalembertError):
 class EventLoop:
     """The motion at one time, and what happened up to it."""
 
-    def __init__(self, system: AbstractSystem, method: EventCapturing, start: Start, t0: float, t1: float, h: float):
-        mechanics, layout, state = mechanics_of(system, start.rows), start.layout, start.state
+    def __init__(self, system: AbstractSystem, method: EventCapturing, start: Start, t1: float, grid: EqualSteps):
+        mechanics, layout, state, (t0, h, steps) = mechanics_of(system, start.rows), start.layout, start.state, grid
         self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
         self._kernels = kernels_of(system, method.smooth_part, layout, start.rows)
         self._parameters = np.asarray(flat_parameters(system))
         self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
         self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
-        self._bilateral = layout.m + layout.k > 0
+        self._bilateral, self._no_forces = layout.m + layout.k > 0, np.zeros(layout.m + layout.k)
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
         self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
         self._h, self._far, self._fast = h, 0.0, 0.0
@@ -86,8 +73,29 @@ class EventLoop:
         self.impulse = np.zeros(self._shape)
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
+        self._t0, self._chunks = t0, SmoothChunks(system, method, layout, self._parameters, h, steps)
 
     # -- time ----------------------------------------------------------------------------------------------------
+
+    def go_on(self, k: int, most: int) -> Rows:
+        """From the step k at least one step and at most so many: compiled ones as long as nothing happens, else a
+        single one, through all that happens in it."""
+        state = np.concatenate([self.y, np.zeros(self._shape).ravel(), self._no_forces, [self._far, self._fast]])
+        chunk = None if self._rows is not None else self._chunks.take(k, most, self._t0, state, self.modes)
+        if chunk is None:
+            counted, self.impulse = self.counts["newton_iterations"], np.zeros(self._shape)
+            self.advance(self._t0 + (k + 1) * self._h)
+            return self.row(self.counts["newton_iterations"] - counted)
+        ends = np.cumsum([2 * self._n, self.impulse.size, self._layout.m, self._layout.k])
+        y, impulse, lam, psi, sizes = np.split(chunk.saved, ends, axis=1)
+        self.y, (self._far, self._fast) = y[-1], sizes[-1].tolist()
+        times = self._t0 + self._h * np.arange(k + 1, k + 1 + len(y))
+        self.t = float(times[-1])
+        last = self.row(0)
+        lam, psi = np.concatenate([lam[1:], last.lam]), np.concatenate([psi[1:], last.psi])
+        self.counts["smooth_steps"] += len(y)
+        self.counts["newton_iterations"] += int(chunk.iterations.sum())
+        return Rows(times, y, lam, psi, impulse, chunk.iterations)
 
     def advance(self, end: float) -> None:
         """To the time `end`, through all events on the way."""
@@ -115,6 +123,11 @@ class EventLoop:
         if self._rows is not None:
             self._test_all_rows(self._rows)
 
+    @property
+    def compiled_steps(self) -> int:
+        """How many of the smooth steps were taken by compiled code."""
+        return self._chunks.taken
+
     def _test_all_rows(self, rows: tuple[int, ...]) -> None:
         """Of constraints that depend on each other some are imposed: all are tested, and others taken if need be."""
         q = self.y[: self._n]
@@ -132,12 +145,13 @@ class EventLoop:
             self._rows = better
             self._kernels = kernels_of(self._system, self._method.smooth_part, self._layout, better)
 
-    def row(self) -> Row:
+    def row(self, iterations: int) -> Rows:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
         none = np.zeros(0)
         watched = self._watch() if self._bilateral else None
         lam, psi = (none, none) if watched is None else (watched.lam, watched.psi)
-        return Row(self.t, self.y, self._all_lam(lam), psi, self.impulse.ravel())
+        parts = self.t, self.y, self._all_lam(lam), psi, self.impulse.ravel(), iterations
+        return Rows(*(np.array(part)[None] for part in parts))
 
     def _all_lam(self, lam: np.ndarray) -> np.ndarray:
         """The multipliers of all rows, zero for those that are not imposed."""
@@ -146,12 +160,6 @@ class EventLoop:
         every = np.zeros(layout_of(self._system, self._layout.n).m)
         every[list(self._rows)] = lam
         return every
-
-    def states(self, rows: list[Row]) -> np.ndarray:
-        """Rows as flat states q, p, v, lam, psi, impulse."""
-        t, y, *others = (np.stack(column) for column in zip(*rows, strict=True))
-        q, v, p = jax.device_get(self._kernels.parts(t, y, self._parameters))
-        return np.concatenate([q, p, v, *others], axis=1)
 
     # -- smooth steps --------------------------------------------------------------------------------------------
 
@@ -199,7 +207,8 @@ class EventLoop:
     def _sizes(self, watched: Watched) -> tuple[float, float]:
         """The largest position and relative velocity up to now, next to what a step adds to them: in the units of the
         system, and not zero where a body passes the origin or turns."""
-        h, rate = self._h, float(np.max(np.abs(watched.acceleration), initial=0.0))
+        ends = watched.acceleration[:: len(watched.acceleration) - 1] if watched.gap.ndim > 1 else watched.acceleration
+        h, rate = self._h, float(np.max(np.abs(ends), initial=0.0))
         self._fast = max(self._fast, float(np.max(np.abs(watched.velocity), initial=0.0)), h * rate)
         far = (np.max(np.abs(part), initial=0.0) for part in (self.y[: self._n], watched.gap))
         self._far = max(self._far, *map(float, far), h * self._fast)

@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 import dalembert as da
 from dalembert.gallery.contacts import BallInBox, PendulumAndWall
 from dalembert.gallery.impacts import BouncingBall, ImpactOscillator
+from dalembert.stepping import event_chunks
 
 QUICK = [da.radau_iia(2), da.lobatto_iiia(3), da.lobatto_iiia(4), da.half_explicit(3)]
 #: Every tableau is compiled for itself, which takes most of the time.
@@ -259,7 +260,7 @@ def test_systems_that_do_not_fit():
         da.simulate(rough, da.EventCapturing(), [0.0, 0.0, 1.0], [0.0, 0.0, 0.0])
     with pytest.raises(da.InputError, match="single run with numbers"):
         da.simulate(BouncingBall(), da.EventCapturing(), np.ones((3, 1)), np.zeros((3, 1)))
-    with pytest.raises(da.InputError, match="h must be a positive number"):
+    with pytest.raises(da.InputError, match="one number as h"):
         da.simulate(BouncingBall(), da.EventCapturing(), [1.0], [0.0], h=[0.1, 0.2])
     with pytest.raises(da.InputError, match="records no events"):
         _ = da.simulate(BouncingBall(), da.MoreauJean(), [1.0], [0.0], t=(0.0, 0.1), h=0.05).events
@@ -309,6 +310,42 @@ def test_convergence_with_moving_contacts_nonholonomic_constraints_and_mass_matr
     assert np.max(runs[1600].hidden) <= 1e-15
     assert np.min(runs[1600].gap) >= -1e-13
     assert len(runs[1600].events) >= 1
+
+
+def both_ways(system, method, q0, v0, monkeypatch, **options):
+    """A run of compiled steps as far as nothing happens, and one without."""
+    compiled = da.simulate(system, method, q0, v0, **options)
+    monkeypatch.setattr(event_chunks, "SHORTEST_RUN", 10**9)
+    return compiled, da.simulate(system, method, q0, v0, **options)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [ImpactOscillator(stop=0.2, restitution=0.5), pytest.param(PendulumAndWall(), marks=pytest.mark.long)],
+    ids=["accumulation and lasting contact", "with a constraint"],
+)
+def test_compiled_steps_are_those_of_the_loop(system, monkeypatch):
+    start, method = system.start(), da.EventCapturing(da.lobatto_iiia(3))
+    options = {"t": (0.0, start.t_end), "h": start.t_end / 700}
+    compiled, single = both_ways(system, method, start.q0, start.v0, monkeypatch, **options)
+    assert compiled.stats["compiled_steps"] >= 600
+    assert compiled.stats["engine"] == "native (events)"
+    assert single.stats["compiled_steps"] == 0
+    for name in ("q", "v", "p", "lam", "impulse"):
+        assert getattr(compiled, name) == pytest.approx(getattr(single, name), abs=1e-11), name
+    assert list(compiled.events.kind) == list(single.events.kind)
+    assert compiled.events.time == pytest.approx(single.events.time, abs=1e-11)
+    assert compiled.constraint == pytest.approx(0.0, abs=1e-15)
+
+
+def test_states_between_are_left_out_of_compiled_steps_too():
+    system, method = ImpactOscillator(stop=0.2, restitution=0.5), da.EventCapturing(da.lobatto_iiia(3))
+    start, h = system.start(), 0.005
+    whole, some = (da.simulate(system, method, start.q0, start.v0, t=(0.0, 700 * h), h=h, save_every=k) for k in (1, 7))
+    assert np.array_equal(whole.q[::7], some.q)
+    assert some.t == pytest.approx(whole.t[::7], rel=1e-15)
+    assert some.impulse[1:, 0] == pytest.approx(np.sum(whole.impulse[1:, 0].reshape(-1, 7), axis=1), abs=1e-14)
+    assert some.stats["newton_iterations"] == whole.stats["newton_iterations"] == np.sum(some.iterations)
 
 
 def test_it_says_how_long_compiling_took():

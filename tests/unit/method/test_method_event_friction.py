@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 import dalembert as da
 from dalembert.gallery.contacts import SlidingBlock
 from dalembert.gallery.many_contacts import PainleveRod, RockingBlock
+from dalembert.stepping import event_chunks
 
 GRAVITY, PUSH = 9.81, 4.0
 
@@ -75,6 +76,20 @@ def test_stick_and_slip_of_a_pushed_block():
     assert np.all(np.abs(run.impulse[:, 0, 1]) <= 0.3 * run.impulse[:, 0, 0] + 1e-12)
     balance = np.diff(run.p[:, 0]) + PUSH / 2 * np.diff(np.cos(2 * run.t)) - run.impulse[1:, 0, 1]
     assert np.max(np.abs(balance)) <= 1e-6
+
+
+def test_compiled_steps_stick_and_slip_as_those_of_the_loop(monkeypatch):
+    """Every mode that lasts is compiled for itself."""
+    arguments = PushedBlock(), da.EventCapturing(da.half_explicit(4)), [0.0, 0.0], [0.0, 0.0]
+    options = {"t": (0.0, 6.0), "h": 0.01}
+    compiled = da.simulate(*arguments, **options)
+    monkeypatch.setattr(event_chunks, "SHORTEST_RUN", 10**9)
+    single = da.simulate(*arguments, **options)
+    assert compiled.stats["compiled_steps"] >= 550
+    assert compiled.q == pytest.approx(single.q, abs=1e-13)
+    assert compiled.impulse == pytest.approx(single.impulse, abs=1e-13)
+    assert list(compiled.events.kind) == list(single.events.kind)
+    assert compiled.events.time == pytest.approx(single.events.time, abs=1e-12)
 
 
 @pytest.mark.parametrize(("friction", "kind"), [(0.3, "slip"), (0.7, "stick")])

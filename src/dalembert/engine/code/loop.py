@@ -17,6 +17,7 @@ import abc
 
 from ..contract import (
     FIRST_CONTRACTION,
+    GUARDED,
     HISTORY,
     MAX_ITERATIONS,
     NOT_CONVERGED,
@@ -97,6 +98,10 @@ class StepLoop(abc.ABC):
 
     def misled(self) -> str | None:
         """Whether Newton found a solution that is not the one meant; None where there is but one."""
+        return None
+
+    def guarded(self) -> str | None:
+        """Whether something happens inside the step, so that it is not to be taken; None where nobody asks."""
         return None
 
     @abc.abstractmethod
@@ -267,6 +272,9 @@ class StepLoop(abc.ABC):
         calm = w.compare("ole", growth, w.load("%weights", self.n_unknowns))
         good = w.logic("and", w.logic("and", alive, finite), calm)
         good = w.logic("and", good, self._meant())
+        sound, happens = good, self.guarded()
+        if happens is not None:
+            good = w.logic("and", good, w.logic("xor", happens, arithmetic.truth_constant(True)))
         w.put(f"store {truth} {good}, ptr {self.alive}")
         last = w.new(f"load {kind}, ptr {self.update}")
         w.store(last, "%last", 0)
@@ -277,6 +285,8 @@ class StepLoop(abc.ABC):
             broken = w.logic("or", w.compare("uno", last, last), w.logic("xor", finite, "true"))
             code = w.new(f"select i1 {broken}, i64 {NOT_FINITE}, i64 {NOT_CONVERGED}")
             code = w.new(f"select i1 {calm}, i64 {code}, i64 {SINGULAR}")
+            if happens is not None:
+                code = w.new(f"select i1 {sound}, i64 {GUARDED}, i64 {code}")
             self._set_counter(3, code)
             self.leave()
             w.put("ret void")

@@ -36,7 +36,8 @@ class StepEmitter(StepLoop):
         blocks = step.reduced.blocks
         self._count_uses()
         beside = step.values[step.remembered[len(step.unknowns) :]].tolist()
-        stable: set[int] = set(needed([*step.finish.tolist(), *step.reduced.growth, *beside]))
+        guard = [] if step.guard is None else [step.guard]
+        stable: set[int] = set(needed([*step.finish.tolist(), *step.reduced.growth, *beside, *guard]))
         self.loop: list[list[int]] = []
         for b, block in enumerate(blocks):
             nodes = needed([*block.update, *block.growth])
@@ -59,7 +60,7 @@ class StepEmitter(StepLoop):
         step, blocks = self.step, self.step.reduced.blocks
         results = [*step.finish.tolist(), *step.guess.tolist(), *step.reduced.growth]
         results += [node for block in blocks for node in (*block.update, *block.growth)]
-        results += [] if step.misled is None else [step.misled]
+        results += [node for node in (step.misled, step.guard) if node is not None]
         results += step.values[step.remembered[len(step.unknowns) :]].tolist()
         results += step.continued.tolist()
         used = [a for node in self.program.needed(results) for a in self.program.args[node]]
@@ -199,6 +200,9 @@ class StepEmitter(StepLoop):
         names = dict(self.fixed)
         self._compute(self.doubt_only, names)
         return self._value(self.step.misled, names)
+
+    def guarded(self) -> str | None:
+        return None if self.step.guard is None else self._value(self.step.guard, self.fixed)
 
     def accept(self, good: str) -> None:
         w = self.w

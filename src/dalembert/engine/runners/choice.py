@@ -82,6 +82,17 @@ def choose_engine(
         return _xla(functions, compensated).begin(str(reason))
 
 
+def compiled_or_reason(
+    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray
+) -> NativeRun | str:
+    """A native runner for these step functions, or why there is none: for callers that have another way."""
+    try:
+        runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), Unkeyed(value=True))
+    except UnsupportedByEngine as reason:
+        return str(reason)
+    return str(runner) if isinstance(runner, TooLarge) else runner.begin()
+
+
 def _check_extended(engine: str) -> None:
     if engine == "xla":
         raise InputError('precision="extended" needs the native engine; use engine="auto" or engine="native".')

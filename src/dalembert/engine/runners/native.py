@@ -19,6 +19,7 @@ from ..code.loop import POINTERS
 from ..code.step_memory import pointer_to, room_for
 from ..contract import (
     FIRST_CONTRACTION,
+    GUARDED,
     HISTORY,
     NOT_CONVERGED,
     OK,
@@ -178,11 +179,11 @@ class NativeRun(Runner):
         """Take `steps` steps, saving after every `save_every`-th since the start of the run."""
         target = int(carry.step) + steps
         pieces = [self._raw(carry, t0, h, steps, save_every, parameters)]
-        if pieces[0].status == OK:
+        if pieces[0].status in (OK, GUARDED):
             carry, saved, iterations, worst, status, residual = pieces[0]
             return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
         cures = list(_CURES)
-        while pieces[-1].status != OK and cures and not is_wanted():
+        while pieces[-1].status not in (OK, GUARDED) and cures and not is_wanted():
             stuck = pieces[-1].carry
             cure = cures.pop(0)
             if cure == "rescued_steps" and self._rescues_are_a_habit(int(stuck.step)):
@@ -252,6 +253,8 @@ class NativeRun(Runner):
         many steps that were rescued. Where Newton came to an end, but at a solution that is not the one meant, neither
         they nor other scales lead it elsewhere."""
         functions, counts, ended = self.functions, self._counts, failed.residual <= AT_AN_END
+        if cure == "rescued_steps" and functions.guard is not None:  # a rescue does not look inside its step
+            return False
         if cure == "pivot_changes":
             many = counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts[cure])
             wanted = failed.status == SINGULAR or (many and not self._pivots_are_good)

@@ -22,6 +22,8 @@ ROLLED_FROM = 300
 #: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
 #: the processor, they take two to three times as long as a band.
 BANDS_FROM, MOST_OPERATIONS = 100, 32_000
+#: Unknowns up to which a step with a guard is compiled.
+GUARDED_UP_TO = 800
 
 
 class TooLarge(Exception):
@@ -53,6 +55,8 @@ def loops() -> Way:
 
 def ways(functions: StepFunctions, arithmetic: Arithmetic) -> list[Way]:
     """What is tried for a step, the first that is not given up being taken."""
+    if functions.guard is not None:  # loops do not ask for it
+        return [straight_lines(MOST_OPERATIONS)] if functions.size < GUARDED_UP_TO else []
     if functions.size >= ROLLED_FROM:  # straight lines would take minutes to compile: only where nothing else can
         return [loops(), *([straight_lines()] if arithmetic.extended else [])]
     # explicit steps have nothing that a band could do better; contacts were quicker in straight lines

@@ -47,6 +47,7 @@ class StepProgram:
     finish: np.ndarray  # increments and new values of the state
     values: np.ndarray  # every unknown of the method, in terms of those that Newton finds
     misled: int | None  # whether Newton found a solution that is not the one meant, as far as one can tell
+    guard: int | None  # whether something happens inside the step, so that it is not to be taken
     continued: np.ndarray  # what those of the next step will be about, by all unknowns of this one; or nothing
     log: list[dict]  # what every pass did
 
@@ -97,6 +98,7 @@ class StepDraft(Elimination):
     guess: np.ndarray
     finish: np.ndarray
     misled: int | None
+    guard: int | None
     continued: np.ndarray
     inside: LinearSystems  # those inside traced functions
     doubts: list[int]
@@ -137,6 +139,7 @@ def trace_functions(draft: StepDraft) -> None:
     draft.residual, draft.jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = draft.finish = trace(program, functions.finish, inputs.x, *rest)
     draft.misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
+    draft.guard = None if functions.guard is None else trace(program, functions.guard, inputs.x, *rest)[0]
     draft.continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     program.most = draft.most
     entries = [node for row in draft.jacobian for node in row.values()]
@@ -148,7 +151,8 @@ def ask_for_doubts(draft: StepDraft) -> None:
     functions, reduced = draft.functions, draft.reduced
     reduced.growth += draft.inside.growth
     draft.doubts = [] if draft.misled is None else reduced.rewrite(np.array([draft.misled])).tolist()
-    if functions.smooth and not functions.explicit and reduced.blocks:
+    asked = functions.guard is None  # else the equations are linear but for arguments that a step hardly moves
+    if asked and functions.smooth and not functions.explicit and reduced.blocks:
         draft.doubts += _turned(reduced, draft.inputs, draft.guess, draft.plain)
 
 
@@ -174,6 +178,7 @@ def finish_step(draft: StepDraft) -> None:
         finish=draft.finish,
         values=reduced.rewrite(draft.x),
         misled=functools.reduce(functools.partial(program.apply, "or"), doubts) if doubts and unknowns else None,
+        guard=None if draft.guard is None else int(reduced.rewrite(np.array([draft.guard]))[0]),
         continued=draft.continued[unknowns] if functions.continued else np.zeros(0, np.int64),
         log=draft.log,
     )
