@@ -111,12 +111,15 @@ from .multibody import (
 from .problem import (
     DifferentialAlgebraicInequality,
     HamiltonianSystem,
+    Input,
     OverdeterminedDAE,
     State,
     System,
     system,
 )
 from .simulation import (
+    Stepper,
+    StepperState,
     Sweep,
     boundary_value,
     simulate,
@@ -176,6 +179,7 @@ __all__ = [
     "HamiltonianSystem",
     "InconsistentMethodWarning",
     "InconsistentStart",
+    "Input",
     "InputError",
     "Interpolated",
     "McLachlanPerlmutter",
@@ -210,6 +214,8 @@ __all__ = [
     "Step",
     "StepFailure",
     "StepResolution",
+    "Stepper",
+    "StepperState",
     "Sweep",
     "SymplecticEuler",
     "System",

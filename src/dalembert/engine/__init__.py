@@ -23,10 +23,11 @@ from .machine.effort import finish_compiling
 from .runners.choice import choose_engine, compiled_or_reason
 from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
-from .runners.ensemble import EnsembleRun
+from .runners.ensemble import EnsembleRun, LaneSteps
 from .runners.interruption import Interruption, is_wanted, raising
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
+from .runners.stepwise import Snapshot, Stepwise, stepwise
 from .runners.xla import XlaRun, run_traced
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "EnsembleRun",
     "Function",
     "Interruption",
+    "LaneSteps",
     "Phase",
     "PhasedRun",
     "Rescue",
@@ -52,7 +54,9 @@ __all__ = [
     "RowNewton",
     "RowSolver",
     "Runner",
+    "Snapshot",
     "StepFunctions",
+    "Stepwise",
     "TimeSteps",
     "Unkeyed",
     "XlaRun",
@@ -66,4 +70,5 @@ __all__ = [
     "row_lengths",
     "run_traced",
     "solve_linear",
+    "stepwise",
 ]

@@ -2,6 +2,7 @@
 
 from .contact import check_contact_data, contact_data
 from .dependencies import Dependencies, dependencies, held, holding, known_in_this_call
+from .inputs import Input, Inputs, driven, driven_by_law, inputs_of, lagrange_weights, require_inputs, undriven
 from .overdetermined import DifferentialAlgebraicInequality, OverdeterminedDAE
 from .state import State
 from .system import (
@@ -25,6 +26,8 @@ __all__ = [
     "Dependencies",
     "DifferentialAlgebraicInequality",
     "HamiltonianSystem",
+    "Input",
+    "Inputs",
     "OverdeterminedDAE",
     "State",
     "System",
@@ -32,14 +35,20 @@ __all__ = [
     "check_parameters",
     "contact_data",
     "dependencies",
+    "driven",
+    "driven_by_law",
     "held",
     "holding",
     "in_words",
+    "inputs_of",
     "is_parameter",
     "known_in_this_call",
+    "lagrange_weights",
     "parameter_record",
     "prepared",
     "reads_of_system",
+    "require_inputs",
     "split_parameters",
     "system",
+    "undriven",
 ]

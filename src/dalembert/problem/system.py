@@ -23,6 +23,7 @@ from ..arguments import check_double, number, real, shown, unmasked
 from ..errors import InputError, ModelError
 from ..later import Later
 from .dependencies import Dependencies, dependencies
+from .inputs import Input, check_controlled, declared_inputs
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
 INVARIANT_PARTS = (
@@ -46,6 +47,10 @@ class AbstractSystem(eqx.Module):
 
     #: Whether v is a given function of (q, p), as from a Hamiltonian; else p is one of (q, v), as from a Lagrangian.
     gives_velocity: ClassVar[bool] = False
+    #: The inputs of the class, as it declares them in `inputs`: {"name": da.Input(...)}.
+    declared_inputs: ClassVar[dict[str, Input]] = {}
+    #: Of a system whose inputs are driven: the class that the user wrote.
+    driven_base: ClassVar[type | None] = None
     #: What a notebook shows, from `plots`.
     _repr_html_ = Later()
 
@@ -59,6 +64,7 @@ class AbstractSystem(eqx.Module):
     def __init_subclass__(cls, **options: Any) -> None:
         """A plain attribute that overrides an inherited field is its new default, as one would expect."""
         super().__init_subclass__(**options)
+        _take_inputs(cls)
         own = inspect.get_annotations(cls)
         inherited = {
             field.name: field.type
@@ -79,7 +85,11 @@ class AbstractSystem(eqx.Module):
         raise NotImplementedError
 
     def force(self, t, q, v) -> Any:
-        """Forces that do not derive from the Lagrangian, shape (n,)."""
+        """Forces that do not derive from the Lagrangian, shape (n,); of a system with inputs, force(t, q, v, u)."""
+        raise NotImplementedError
+
+    def controlled_force(self, t, q, v, u) -> Any:
+        """`force` of a system with inputs, as its class wrote it."""
         raise NotImplementedError
 
     def reaction(self, t, q, v, psi) -> Any:
@@ -151,6 +161,25 @@ class AbstractSystem(eqx.Module):
         return tuple(part for part in OPTIONAL_PARTS if self.provides(part))
 
 
+def _take_inputs(kind: type) -> None:
+    """Where a class declares inputs, its force takes them; `force(t, q, v)` is then the force without input."""
+    own: Any = vars(kind)
+    if "inputs" in own:
+        kind.declared_inputs = declared_inputs(kind, own["inputs"])  # pyright: ignore[reportAttributeAccessIssue]
+    declared: dict[str, Input] = getattr(kind, "declared_inputs", {})
+    if not declared or "driven_base" in own or "force" not in own:
+        return
+    check_controlled(kind, own["force"])
+    size = sum(one.size for one in declared.values())
+
+    def force(self, t, q, v):
+        return self.controlled_force(t, q, v, jnp.zeros(size))
+
+    force.__qualname__ = f"{kind.__qualname__}.force"
+    made: Any = kind
+    made.controlled_force, made.force = own["force"], force
+
+
 def _check_order(kind: type, annotations: dict[str, Any]) -> None:
     """Refuse a field without a default behind one that has the default of every system."""
     begun = None
@@ -216,8 +245,8 @@ def system(
     """Build a system from plain functions.
 
     `lagrangian(t, q, v)` or `hamiltonian(t, q, p)`, and any of holonomic, nonholonomic, force, reaction, gap,
-    tangent, invariants, points. Every other keyword becomes a parameter (a field), handed by name to the functions that
-    ask for it:
+    tangent, invariants, points; `inputs`, which `force(t, q, v, u)` takes. Every other keyword becomes a parameter (a
+    field), handed by name to the functions that ask for it:
 
     >>> pendulum = system(
     ...     lambda t, q, v, g: 0.5 * v @ v - g * q[1],
@@ -234,6 +263,8 @@ def system(
         if not callable(function):
             raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")
     namespace: dict[str, Any] = {key: _as_method(key, function, tuple(parts)) for key, function in functions.items()}
+    if "inputs" in parts:
+        namespace["inputs"] = parts.pop("inputs")
     # attributes that a base class has already count as fields with a default, which must come last
     ordered = sorted(parts, key=lambda key: key in PLAIN_ATTRIBUTES)
     namespace["__annotations__"] = {key: (float if _is_number(parts[key]) else Any) for key in ordered}

@@ -2,6 +2,7 @@
 
 from .boundary import boundary_value
 from .simulate import simulate
+from .stepper import Stepper, StepperState
 from .sweep import Sweep, sweep
 
-__all__ = ["Sweep", "boundary_value", "simulate", "sweep"]
+__all__ = ["Stepper", "StepperState", "Sweep", "boundary_value", "simulate", "sweep"]

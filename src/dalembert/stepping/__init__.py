@@ -6,7 +6,7 @@ from .backwards import cause_in_substeps
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
 from .drive import integrate
-from .ensemble import member, observe_batch
+from .ensemble import batch_states, member, observe_batch, prepare_batch
 from .events import EVENT_PREFIX, Event, Events
 from .family import (
     OBSERVABLES,
@@ -17,10 +17,12 @@ from .family import (
     for_family,
     multipliers,
     observe,
+    parameter_places,
     recognised,
 )
 from .model_check import independent_rows, layout_of
-from .options import Options
+from .options import Options, checked
+from .prologue import Prepared, prepare_run
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
 from .step import Layout, assemble, check_fit
@@ -37,15 +39,18 @@ __all__ = [
     "Family",
     "Layout",
     "Options",
+    "Prepared",
     "Report",
     "Run",
     "Status",
     "accelerations",
     "assemble",
     "assemble_model",
+    "batch_states",
     "cause_in_substeps",
     "check_fit",
     "check_model",
+    "checked",
     "consistent",
     "ended",
     "equation_rows",
@@ -63,6 +68,9 @@ __all__ = [
     "observe",
     "observe_batch",
     "ok_after",
+    "parameter_places",
+    "prepare_batch",
+    "prepare_run",
     "read_only",
     "recognised",
     "redundant_multipliers",

@@ -126,6 +126,35 @@ def integrate_ensemble(
     return EnsembleResult(found.states, status, layout, stats)
 
 
+class Batch(NamedTuple):
+    """A batch that is ready to take its first step."""
+
+    runner: EnsembleRun
+    layout: Layout
+    first: AbstractSystem  # the first member
+
+
+def prepare_batch(
+    system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, members: int, project: bool
+) -> Batch:  # fmt: skip
+    """A batch for steps of the size h from t0 on; how many there will be is open."""
+    first, parameters = member(system, 0), parameter_rows(system, members)
+    layout, states = batch_states(system, q0, v0, p0, t0, members, project)
+    functions = assemble(first, method, layout, None)
+    runner = _ensemble(functions, True, False, Unkeyed((states[:1], t0, h, parameters[:1])))
+    assert isinstance(runner, EnsembleRun)
+    return Batch(runner.begin(states, parameters), layout, first)
+
+
+def batch_states(system: AbstractSystem, q0, v0, p0, t0: float, members: int, project: bool) -> tuple[Layout, Any]:
+    """The layout of states, and the consistent starting states of all members."""
+    first, parameters = member(system, 0), parameter_rows(system, members)
+    q, second, name = _rows_of(q0, v0, p0, members)
+    given = (second[0], None) if name == "v0" else (None, second[0])
+    start = prepare_start(first, q[0], *given, t0, project=project, redundant="refuse")
+    return start.layout, _starts(system, first, start.layout, q, second, name, t0, parameters, project, "refuse")
+
+
 class _Plan(NamedTuple):
     """What a batch has to do."""
 

@@ -47,6 +47,16 @@ def flat_parameters(system: AbstractSystem):
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in leaves] or [np.zeros(0)])
 
 
+def parameter_places(system: AbstractSystem) -> dict[str, slice]:
+    """Where each parameter, by the name of its field, lies in that vector; of parts of a field, from field.part on."""
+    places, begin = {}, 0
+    for path, leaf in jax.tree_util.tree_leaves_with_path(system):
+        if is_parameter(leaf):
+            places[jax.tree_util.keystr(path).lstrip(".")] = slice(begin, begin + np.size(leaf))
+            begin += np.size(leaf)
+    return places
+
+
 class Family:
     """All systems with the same equations up to the values of parameters: a dictionary key, which is what their
     functions read, and a way back from a parameter vector to a system."""

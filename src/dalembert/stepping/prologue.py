@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, Carry, Runner, StepFunctions, choose_engine
-from ..errors import MethodDoesNotFit
+from ..errors import InputError, MethodDoesNotFit
 from ..method import Method
 from ..problem import AbstractSystem
 from .backwards import cause_in_substeps
-from .consistent import Start, prepare_start
+from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .family import facts_at, flat_parameters
 from .flat_gaps import cause_in_gaps
@@ -38,6 +38,14 @@ def begin(
         if reason is not None:
             raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
     return start
+
+
+def prepare_run(system: AbstractSystem, method: Method, q0, v0, p0, t0: float, options: Options) -> Prepared:
+    """A run of steps of one size, `options.h`, that is ready to take its first step; how many there will be is open."""
+    if is_traced(system, q0, v0, p0):
+        raise InputError("single steps are taken with numbers, not under jit, vmap or grad: use da.simulate there.")
+    start = begin(system, method, Given(q0, v0, p0), options, t0)
+    return Prepared.of(system, method, start, options, t0, float(options.h))  # pyright: ignore[reportArgumentType]
 
 
 def runner_for(

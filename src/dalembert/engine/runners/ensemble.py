@@ -121,9 +121,7 @@ class EnsembleRun:
             self._state, self._compensation, self._history, self._contraction, self._parameters, self._weights, None,
             saved, self._last, self._counters, iterations[:, 0], iterations[:, 1],
         )  # fmt: skip
-        arrays = (time, *(self._table if array is None else array for array in of_group))
-        pointers = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
-        strides = np.array([0, *(0 if array is None else array.strides[0] for array in of_group)])
+        pointers, strides = self._addresses(time, of_group)
         cores = os.cpu_count() or 1
         ends = np.linspace(0, self._groups, min(self._groups, PIECES_A_CORE * cores) + 1).astype(int).tolist()
 
@@ -135,6 +133,12 @@ class EnsembleRun:
             list(pool.map(piece, ends[:-1], ends[1:]))
         count = int(self._counters[0, 2])
         return self._members_first(saved[:, :count]), int(iterations[:, 0].sum())
+
+    def _addresses(self, time: np.ndarray, of_group: tuple) -> tuple[np.ndarray, np.ndarray]:
+        """Where the arrays of the first group lie, and how far apart those of two groups are; None: the table."""
+        arrays = (time, *(self._table if array is None else array for array in of_group))
+        pointers = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
+        return pointers, np.array([0, *(0 if array is None else array.strides[0] for array in of_group)])
 
     def _scaled(self, t0: float, h: float) -> np.ndarray:
         """The scales of Newton's unknowns where the members are now, laid out like them."""
@@ -156,6 +160,107 @@ class EnsembleRun:
         """For each member the steps it took before it failed, -1 if it did not."""
         last = self._members_first(self._last)
         return np.where(last[:, 2] > 0, last[:, 3], -1).astype(np.int64)
+
+
+class LaneSteps:
+    """All members of a batch by single steps, in memory that stays where it is; see `stepwise.py`."""
+
+    #: Operations below which a second thread costs more than it saves.
+    ALONE = 200_000
+
+    def __init__(self, runner: EnsembleRun, t0: float, h: float) -> None:
+        self._run, self._t0, self._h, self.taken = runner, t0, h, 0
+        groups, width = runner._groups, runner.width
+        saved, self._spent = np.zeros((groups, 2, runner.functions.n_state, width)), np.zeros((groups, 2, 2), np.int64)
+        self._time = np.repeat(np.array([[t0], [h]]), width, axis=1)
+        runner._weights = runner._scaled(t0, h)
+        self._left = 1
+        of_group = (
+            runner._state, runner._compensation, runner._history, runner._contraction, runner._parameters,
+            runner._weights, None, saved, runner._last, runner._counters, self._spent[:, 0], self._spent[:, 1],
+        )  # fmt: skip
+        self._arrays, self._kept = runner._addresses(self._time, of_group), of_group
+        cores = os.cpu_count() or 1
+        busy = groups * runner._compiled.operations * width > self.ALONE
+        pieces = min(groups, cores) if busy else 1
+        self._ends = np.linspace(0, groups, pieces + 1).astype(int).tolist()
+        self._pool = concurrent.futures.ThreadPoolExecutor(pieces - 1) if pieces > 1 else None
+
+    def advance(self, steps: int = 1) -> None:
+        """Take steps; members that fail stay where they are, see `failed`."""
+        run = self._run
+        if self._left <= 0:
+            run._weights[:] = run._scaled(self._t0, self._h)
+            self._left = max(1, min(self.taken, SCALES_KEPT))
+        self._left -= steps
+        run._counters[:, 2:] = (0, OK)
+        others = [self._pool.submit(self._piece, k, steps) for k in range(1, len(self._ends) - 1)] if self._pool else []
+        self._piece(0, steps)
+        for other in others:
+            other.result()
+        self.taken += steps
+
+    def _piece(self, k: int, steps: int) -> None:
+        pointers, strides = self._arrays
+        first, last = self._ends[k], self._ends[k + 1]
+        address = self._run._compiled.code.address()
+        _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, 2**62)
+
+    @property
+    def members(self) -> int:
+        """How many trajectories there are."""
+        return self._run._members
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Whether each member has failed."""
+        return self._run._members_first(self._run._last)[:, 2] > 0
+
+    def state(self) -> np.ndarray:
+        """The states as they lie in lanes, a copy; `in_rows` turns them into (members, n_state)."""
+        return self._run._state.copy()
+
+    def in_rows(self, lanes_last: np.ndarray) -> np.ndarray:
+        """(groups, n, width) as (members, n)."""
+        return self._run._members_first(lanes_last)
+
+    def set_parameters(self, places: slice, values: np.ndarray) -> None:
+        """New values of some parameters, (members, parameters), or (parameters,) for all."""
+        run = self._run
+        rows = np.broadcast_to(values, (run._members, values.shape[-1]))
+        run._parameters[:, places] = run._in_lanes(rows)
+
+    def get_parameters(self) -> np.ndarray:
+        """The parameters of all members, (members, parameters)."""
+        return np.array(self.in_rows(self._run._parameters))
+
+    def restart(self, which: np.ndarray, states: np.ndarray) -> None:
+        """Put these members, by number, at other states (len(which), n_state)."""
+        run = self._run
+        groups, lane = which // run.width, which % run.width
+        run._state[groups, :, lane], run._compensation[groups, :, lane], run._last[groups, :, lane] = states, 0.0, 0.0
+        run._contraction[groups, :, lane] = FIRST_CONTRACTION
+        run._counters[groups, 0] = 0  # nothing is extrapolated through the state before
+
+    def snapshot(self) -> tuple:
+        """All on which the next steps depend, to come back to with `restore`."""
+        arrays = [array.copy() for array in self._changing()]
+        return arrays, self.taken, self._left
+
+    def restore(self, snapshot: tuple) -> None:
+        """Come back to a snapshot."""
+        arrays, self.taken, self._left = snapshot
+        for array, kept in zip(self._changing(), arrays, strict=True):
+            array[:] = kept
+
+    def _changing(self) -> list[np.ndarray]:
+        run = self._run
+        return [run._state, run._compensation, run._history, run._contraction, run._parameters, run._weights,
+                run._last, run._counters]  # fmt: skip
+
+
+#: Scales are measured at least after so many steps.
+SCALES_KEPT = 1024
 
 
 @functools.cache

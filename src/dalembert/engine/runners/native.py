@@ -49,7 +49,7 @@ _SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "itera
 #: where t, h and all else lie from which scales are computed, and where these go
 _TIME, _WEIGHTS = (POINTERS.index(name) for name in ("time", "weights"))
 #: what belongs to one choice of pivots
-_OF_A_BUILD = ("step", "_compiled", "_scaling", "_room", "pivots")
+_OF_A_BUILD = ("step", "_compiled", "scaling", "room", "pivots")
 #: what is tried after a failed step, in this order, by the name under which it is reported
 _CURES: tuple[str, ...] = ("guess_restarts", "roundoff_measured", "pivot_changes", "rescued_steps")
 
@@ -85,6 +85,11 @@ class NativeRun(Runner):
         self._table_pointer = pointer_to(self.table)
         self._build(state, t0, h, parameters)
 
+    @property
+    def in_double(self) -> bool:
+        """Whether it computes with float64."""
+        return self._dtype is np.float64
+
     @functools.cached_property
     def _rescue(self) -> Rescue:
         return Rescue(self.functions)
@@ -119,9 +124,9 @@ class NativeRun(Runner):
         self.pivots = {"state": state, "t": float(t), "h": float(h), "seed": seed} if seed else None
         how = self._arithmetic, self._compensated, self._soon
         self.step, self._compiled = translated(self.functions, state, float(t), h, parameters, seed, *how)
-        self._scaling = self._compiled.scaling
+        self.scaling = self._compiled.scaling
         functions, item = self.functions, np.dtype(self._dtype).itemsize
-        self._room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
+        self.room = room_for((self.sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters, item)
 
     @property
     def condition(self) -> list[dict]:
@@ -302,10 +307,10 @@ class NativeRun(Runner):
         """The scales of Newton's unknowns at the carry."""
         last_solution = carry.history[0][: len(self.step.unknowns)] if int(carry.known) else None
         t = t0 + float(carry.step) * h
-        weights = self._scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
-        return self._above_roundoff(weights)
+        weights = self.scaling(carry.state, last_solution, t, h, parameters).astype(self._dtype, copy=False)
+        return self.above_roundoff(weights)
 
-    def _above_roundoff(self, weights: np.ndarray) -> np.ndarray:
+    def above_roundoff(self, weights: np.ndarray) -> np.ndarray:
         """1 / scales, in place, where scales are at least those that were found by measuring roundoff."""
         if self._least_scale is not None:
             with np.errstate(divide="ignore"):
@@ -313,7 +318,7 @@ class NativeRun(Runner):
         return weights
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
-        dtype, room, n_state = self._dtype, self._room, self.functions.n_state
+        dtype, room, n_state = self._dtype, self.room, self.functions.n_state
         known, step = int(carry.known), int(carry.step)
         saves = steps // save_every + 2
         numbers, integers, saved = room.block_of_one(saves, n_state, dtype)  # integers: counters, iterations, worst
@@ -329,9 +334,9 @@ class NativeRun(Runner):
         pointers = room.pointers_into(numbers, self._table_pointer)
         pointers[_WORST] = pointers[_ITERATIONS] + 8 * saves
         pointers[_SAVED] = pointers[_ITERATIONS] + 8 * (len(integers) - 4)
-        if isinstance(self._scaling, CompiledScaling) and dtype is np.float64:
-            self._scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
-            self._above_roundoff(numbers[held["weights"]])
+        if isinstance(self.scaling, CompiledScaling) and dtype is np.float64:
+            self.scaling.write(pointers[_TIME], known > 0, pointers[_WEIGHTS])
+            self.above_roundoff(numbers[held["weights"]])
             if not known:
                 numbers[held["history"]] = 0.0  # a guess was put there
         else:
