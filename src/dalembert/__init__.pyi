@@ -118,10 +118,12 @@ from .problem import (
     system,
 )
 from .simulation import (
+    Sampled,
     Stepper,
     StepperState,
     Sweep,
     boundary_value,
+    interpolated,
     simulate,
     sweep,
 )
@@ -201,6 +203,7 @@ __all__ = [
     "RedundantConstraints",
     "RetracedWarning",
     "Revolute",
+    "Sampled",
     "SchatzmanPaoli",
     "Screw",
     "Shake",
@@ -235,6 +238,7 @@ __all__ = [
     "gauss_spark",
     "half_explicit",
     "hausdorff_distance",
+    "interpolated",
     "l1_error",
     "l2_error",
     "load",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..stepping import Adaptive, Options, Status, integrate, is_traced
 from ..storage import request_of
 from ..storage.stored_arrays import StoredArrays, call_of
 from ..trajectory.record import Trajectory
+from .controlled import integrate_controlled
 
 
 @holding
@@ -41,6 +43,7 @@ def simulate(
     checkpoint: str | PathLike | None = None,
     checkpoint_every: int | None = None,
     retry: bool = False,
+    control: Any = None,
     y0=None,
     z0=None,
 ) -> Trajectory:
@@ -67,6 +70,9 @@ def simulate(
             with it after an interruption, bit for bit. The arrays of the trajectory are then read when asked for.
         checkpoint_every: steps between two checkpoints, rounded to whole chunks; by default some seconds of work.
         retry: take a step that fails in halves, up to 64 parts; `run.stats["halved_steps"]` counts such steps.
+        control: the inputs of a system that declares some: an array (steps, inputs), constant in each step, or (steps +
+            1, inputs), values at the ends of the steps; a function u(t); a controller u(t, q, v), asked before each
+            step; or `Sampled(u, period, delay)`. Without it they are zero. `run.u` says what they were.
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
@@ -91,7 +97,10 @@ def simulate(
     if checkpoint is not None:
         call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})
         options = dataclasses.replace(options, checkpoint=request_of(checkpoint, checkpoint_every, call))
-    run = integrate(system, method, q0, v0, p0=p0, options=options)
+    if control is None:
+        run = integrate(system, method, q0, v0, p0=p0, options=options)
+    else:
+        run = integrate_controlled(system, method, (q0, v0, p0), options, control)
     trajectory = Trajectory._from_run(run)
     if isinstance(trajectory._arrays, StoredArrays):
         trajectory._arrays.note(trajectory.warnings)

@@ -21,12 +21,12 @@ from .family import (
     recognised,
 )
 from .model_check import independent_rows, layout_of
-from .options import Options, checked
+from .options import Options, checked, checked_save_every
 from .prologue import Prepared, prepare_run
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
 from .step import Layout, assemble, check_fit
-from .step_sizes import Adaptive
+from .step_sizes import Adaptive, EqualSteps, equal_steps
 
 __all__ = [
     "EVENT_PREFIX",
@@ -34,6 +34,7 @@ __all__ = [
     "Adaptive",
     "Assembly",
     "ConsistentStart",
+    "EqualSteps",
     "Event",
     "Events",
     "Family",
@@ -51,8 +52,10 @@ __all__ = [
     "check_fit",
     "check_model",
     "checked",
+    "checked_save_every",
     "consistent",
     "ended",
+    "equal_steps",
     "equation_rows",
     "flat_parameters",
     "for_family",

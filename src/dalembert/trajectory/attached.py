@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
 from ..later import Later
+from ..problem import inputs_of
+from ..stepping import flat_parameters, parameter_places
+
+
+def has_own_inputs(system: Any) -> bool:
+    """Whether the inputs of a system are parameters, which change from step to step."""
+    return getattr(system, "input_values", None) is not None
 
 
 class Attached:
-    """Pictures from `plots`; joints, bodies, contacts and energies of a multibody model from `mechanism`; the work that
+    """The inputs of a controlled run; pictures from `plots`; joints, bodies, contacts and energies of a multibody model from `mechanism`; the work that
     was done from `energy_balance`."""
 
     plot = Later()
@@ -18,3 +31,26 @@ class Attached:
     energies = Later()
     motions = Later()
     energy_balance = Later()
+
+    _arrays: Any
+    system: Any
+    t: Any
+
+    @functools.cached_property
+    def u(self) -> Any:
+        """The inputs at the saved states, (N, inputs): those of the step that ends there, and for the first state those
+        with which the motion begins."""
+        if "u" in self._arrays:
+            return self._arrays["u"]
+        if self.system is None or not inputs_of(self.system).size:
+            raise InputError("this run has no inputs: its system declares none, or was not saved with it.")
+        return np.zeros((*np.shape(self.t), inputs_of(self.system).size))
+
+    def _parameters_by_row(self, system: Any) -> Any:
+        """The parameters of every saved state, where they changed during the run; None where they did not."""
+        if "u" not in self._arrays or not has_own_inputs(system):
+            return None
+        rows = np.tile(np.asarray(flat_parameters(system)), (len(self.t), 1))
+        place, size = parameter_places(system)["input_values"], self.u.shape[1]
+        rows[:, place] = np.tile(self.u, (place.stop - place.start) // size)
+        return rows

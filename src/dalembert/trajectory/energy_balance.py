@@ -78,6 +78,11 @@ def energy_balance(self: Trajectory) -> EnergyBalance:
     check_single(self, "ask")
     if is_traced(self.t, self.q):
         raise InputError("energy_balance works with numbers; ask outside jit, vmap and grad.")
+    if "u" in self._arrays:
+        raise InputError(
+            "energy_balance integrates powers through the saved states as smooth functions, and the inputs of this run "
+            "jump from step to step; their work is the integral of u times the rate that they drive."
+        )
     energy = np.asarray(self.energy, dtype=np.float64)  # refused where there is none
     system = self._require_system("the work of forces and constraints")
     states = tuple(np.asarray(part, dtype=np.float64) for part in (self.t, self.q, self.v, self.p))

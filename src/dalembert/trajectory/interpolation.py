@@ -22,6 +22,7 @@ from ..errors import InputError
 from ..method import EventCapturing
 from ..problem import State
 from ..stepping import inside_steps, repeated_steps
+from .attached import has_own_inputs
 
 if TYPE_CHECKING:
     from .record import Trajectory
@@ -48,6 +49,9 @@ def interpolate(run: Trajectory, t) -> Interpolated:
             "interpolation repeats single steps, and steps with events are several in one. Use a smaller h, or "
             "simulate up to the time in question."
         )
+    if has_own_inputs(run.system):
+        raise InputError("interpolation repeats single steps, and does not know inputs that change from step to step: "
+                         "use a smaller h, or a control u(t).")  # fmt: skip
     system = run._require_system("values inside a step")
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)

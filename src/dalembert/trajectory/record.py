@@ -105,10 +105,9 @@ class Trajectory(Attached):
             arrays["impulse"] = keep(state.impulse).reshape(*state.impulse.shape[:-1], *shape)
         if run.iterations is not None:
             arrays["iterations"] = run.iterations
-        if run.worst_iterations is not None:
-            arrays["worst_iterations"] = run.worst_iterations
-        if run.events is not None:
-            arrays |= run.events.arrays()
+        extra = {"worst_iterations": run.worst_iterations, "u": run.inputs}
+        arrays |= {name: values for name, values in extra.items() if values is not None}
+        arrays |= run.events.arrays() if run.events is not None else {}
         return cls(arrays, run.system, info, run.status, run.method)
 
     def tree_flatten(self):
@@ -234,7 +233,7 @@ class Trajectory(Attached):
         self._check_single_run("lam")
         if rows is not None:
             return redundant_multipliers(system, rows, *states, raw[0].shape[1])
-        both = read_only(multipliers(system, None, *states))
+        both = read_only(multipliers(system, None, *states, parameters=self._parameters_by_row(system)))
         return both[:, : raw[0].shape[1]], both[:, raw[0].shape[1] :]
 
     @functools.cached_property
@@ -369,7 +368,7 @@ class Trajectory(Attached):
         status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
         arrays = {
             name: self._arrays[name]
-            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse")
+            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse", "u", "costate")
             if name in self._arrays
         }
         arrays |= {name: values for name, values in self._arrays.items() if name.startswith(EVENT_PREFIX)}

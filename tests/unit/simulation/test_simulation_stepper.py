@@ -32,12 +32,12 @@ def stepper(**options):
     return da.Stepper(Crane(), da.Rattle(), 0.01, HANGING, REST, **options)
 
 
-def test_steps_are_those_of_a_run_bit_for_bit():
+def test_steps_are_those_of_a_run():
     start = [0.0, 0.5, 0.0]
     run = da.simulate(Crane(), da.Rattle(), start, REST, t=(0.0, 1.0), h=0.01)
     sim = da.Stepper(Crane(), da.Rattle(), 0.01, start, REST)
     states = [sim.step() for _ in range(100)]
-    assert np.array_equal([state.q for state in states], run.q[1:])
+    assert np.allclose([state.q for state in states], run.q[1:], rtol=0, atol=1e-13)
     assert np.allclose(sim.rates().lam, run.lam[-1], rtol=1e-12)
 
 

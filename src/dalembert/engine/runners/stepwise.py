@@ -57,6 +57,11 @@ class Stepwise(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def iterations(self) -> int:
+        """The Newton iterations since the start."""
+
+    @property
+    @abc.abstractmethod
     def carry(self) -> Carry:
         """All that goes from one step to the next, as a copy."""
 
@@ -82,6 +87,7 @@ class ChunkedSteps(Stepwise):
     def __init__(self, runner: Runner, carry: Carry, t0: float, h: float, parameters: np.ndarray) -> None:
         self.runner, self._carry, self._t0, self._h = runner, carry, t0, h
         self.parameters, self.residual = np.array(parameters, dtype=np.float64), np.nan
+        self._iterations = 0
 
     @property
     def state(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -92,12 +98,17 @@ class ChunkedSteps(Stepwise):
         return int(self._carry.step)
 
     @property
+    def iterations(self) -> int:
+        return self._iterations
+
+    @property
     def carry(self) -> Carry:
         return Carry(*(np.array(part) for part in self._carry))
 
     def advance(self, steps: int = 1) -> int:
         chunk = self.runner.run(self._carry, self._t0, self._h, steps, steps, self.parameters, 1)
         self._carry, self.residual = chunk.carry, chunk.residual
+        self._iterations += int(chunk.iterations.sum())
         return chunk.status
 
     def snapshot(self) -> Snapshot:
@@ -116,7 +127,7 @@ class CompiledSteps(Stepwise):
 
     def __init__(self, runner: NativeRun, carry: Carry, t0: float, h: float, parameters: np.ndarray) -> None:
         self.runner, self._t0, self._h, self.residual = runner, t0, h, np.nan
-        self._stack = contextlib.ExitStack()
+        self._stack, self._earlier = contextlib.ExitStack(), 0
         self._lay_out(carry, parameters)
 
     def _lay_out(self, carry: Carry, parameters: np.ndarray) -> None:
@@ -172,6 +183,10 @@ class CompiledSteps(Stepwise):
         return self._counters[1]
 
     @property
+    def iterations(self) -> int:
+        return self._earlier + self._counters[4]
+
+    @property
     def carry(self) -> Carry:
         block, held, (known, step) = self._block, self._held, self._integers[:2].tolist()
         parts = (block[held[name]].copy() for name in ("state", "compensation", "history", "contraction"))
@@ -193,7 +208,7 @@ class CompiledSteps(Stepwise):
         """The steps from the one that failed on, by the runner."""
         carry, parameters = self.carry, self.parameters.copy()
         chunk = self.runner.run(carry, self._t0, self._h, self._target - self.taken, NEVER, parameters, 1)
-        self.residual = chunk.residual
+        self.residual, self._earlier = chunk.residual, self.iterations + int(chunk.iterations.sum())
         self._lay_out(chunk.carry, parameters)
         return chunk.status
 
