@@ -12,6 +12,7 @@ from ..errors import StepFailure
 from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
 from ..simulation import simulate
+from ..storage.formats import SUFFIXES
 from ..trajectory import Trajectory, has_energy
 from . import show
 from .models import launch_from, system_from
@@ -51,7 +52,9 @@ def simulate_command(
     project: Project = False,
     redundant: Redundant = "refuse",
     engine: Engine = "auto",
-    out: Annotated[Path | None, typer.Option("--out", help="Save the run to a netCDF file (.nc).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Save the run (.nc, .zarr, .npz; as a table: .csv, .parquet).")
+    ] = None,
     plot_path: Annotated[Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")] = None,
     film_path: Annotated[
         Path | None, typer.Option("--animate", help="Save a film (.gif, or .mp4 with ffmpeg).")
@@ -92,7 +95,7 @@ def simulate_command(
 def check_targets(out: Path | None, figure: Path | None, film: Path | None) -> None:
     """Refuse a file that cannot be written before the work is done, not after it."""
     for path, types, what in (
-        (out, (".nc",), "a run"),
+        (out, SUFFIXES, "a run"),
         (figure, FIGURE_TYPES, "a figure"),
         (film, FILM_TYPES, "a film"),
     ):

@@ -32,7 +32,7 @@ INVARIANT_PARTS = (
 )  # fmt: skip
 OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants")
 #: Plain attributes of every system; a subclass may make fields of them.
-PLAIN_ATTRIBUTES = ("restitution", "friction", "bars")
+PLAIN_ATTRIBUTES = ("restitution", "friction", "bars", "names")
 #: Functions that say how to draw a system; no method asks for them.
 PICTURE_PARTS = ("points",)
 
@@ -60,6 +60,8 @@ class AbstractSystem(eqx.Module):
     # For pictures: which points are joined, as pairs of their numbers (None: the origin), or "chain" for
     # origin - 0 - 1 - 2 - ...; nothing by default.
     bars = ()
+    # What tables and datasets call the coordinates, such as ("x", "y"); numbers by default.
+    names = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """A plain attribute that overrides an inherited field is its new default, as one would expect."""
@@ -149,6 +151,14 @@ class AbstractSystem(eqx.Module):
     def constraint_name(self, kind: str, row: int) -> str:
         """What messages call a constraint; `kind` is "holonomic" or "nonholonomic"."""
         return f"{kind}[{row}]"
+
+    def dimension_names(self, holonomic: int, nonholonomic: int) -> dict[str, list[str]]:
+        """What datasets call coordinates and constraints, where the system gives them names."""
+        found = {"coordinate": [str(name) for name in self.names]} if len(self.names) else {}
+        if type(self).constraint_name is not AbstractSystem.constraint_name:
+            counts = {"holonomic": holonomic, "nonholonomic": nonholonomic}
+            found |= {kind: [self.constraint_name(kind, k) for k in range(n)] for kind, n in counts.items() if n}
+        return found
 
     @classmethod
     def provides(cls, part: str) -> bool:

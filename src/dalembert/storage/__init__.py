@@ -4,7 +4,8 @@ It sees the loop over steps, whose record it keeps; the loop knows of it only wh
 """
 
 from .checkpoint import is_store, request_of
-from .files import dataset_of, read, write
+from .files import dataset_of
+from .formats import read, write
 from .store import Store, StoredStates
 from .store_files import Damaged, temporary_of
 from .stored_arrays import StoredArrays, call_of, read_store

@@ -10,14 +10,12 @@ import hashlib
 import json
 import pathlib
 import urllib.parse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..stepping import EVENT_PREFIX
-from .store_files import temporary_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,36 +53,40 @@ def _from_file(name: str) -> str:
     return {in_file: ours for ours, in_file in _NAMES_IN_FILE.items()}.get(name, name)
 
 
-def dataset_of(arrays: dict[str, Any], info: dict, status: dict) -> xr.Dataset:
-    """The arrays of one run as a dataset; everything else goes into its attributes as JSON."""
+def dataset_of(arrays: dict[str, Any], info: dict, status: dict | list, names: dict[str, list[str]]) -> xr.Dataset:
+    """The arrays of one run, or of a batch of runs, as a dataset; everything else goes into its attributes as JSON.
+
+    `names` are those of coordinates and constraints, by dimension. Times are the index `time`, and `t` as well.
+    """
     import xarray as xr
 
-    variables = {}
+    variables, batch = {}, np.ndim(arrays["q"]) == 3
+    first = ("member",) if batch else ()
     for name, values in arrays.items():
         if name == "t":
             continue
-        extra = tuple(f"{_in_file(name).removeprefix(_INVARIANT)}_{axis}" for axis in range(np.ndim(values) - 1))
+        axes = range(np.ndim(values) - 1 - len(first))
+        extra = tuple(f"{_in_file(name).removeprefix(_INVARIANT)}_{axis}" for axis in axes)
         along = "event" if name.startswith(EVENT_PREFIX) else "time"
-        variables[_in_file(name)] = (_DIMENSIONS.get(name, (along, *extra)), values)
+        variables[_in_file(name)] = (first + _DIMENSIONS.get(name, (along, *extra)), values)
+    times = np.asarray(arrays["t"])
+    coordinates: dict[str, Any] = {"time": times[0] if batch else times, "t": ((*first, "time"), times)}
+    for dimension, labels in names.items():
+        coordinates[dimension] = list(labels)
     attributes = {"dalembert": json.dumps(info), "status": json.dumps(status)}
-    return xr.Dataset(variables, coords={"t": ("time", arrays["t"])}, attrs=attributes)
+    return xr.Dataset(variables, coords=coordinates, attrs=attributes)
 
 
-def write(make: Callable[[], xr.Dataset], path: pathlib.Path) -> pathlib.Path:
-    """Write a dataset so that the file is either whole or not there."""
-    if not path.parent.is_dir():
-        raise InputError(f"cannot save to {path}: the folder {path.parent} does not exist.")
-    if path.is_dir():
-        raise InputError(f"cannot save to {path}: it is a folder.")
-    data, temporary = make(), temporary_of(path)
-    try:
-        data.to_netcdf(temporary, engine="netcdf4")
-        seal(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"cannot save to {path}: {error.strerror or error}.") from error
-    return path
+def arrays_of(data: xr.Dataset) -> dict[str, np.ndarray]:
+    """The arrays of a dataset by the names that a run gives them."""
+    found = {_from_file(str(key)): np.asarray(x.values) for key, x in data.data_vars.items()}
+    return {"t": np.asarray(data["t"].values), **found}
+
+
+def write_netcdf(data: xr.Dataset, path: pathlib.Path) -> None:
+    """Write a dataset, and seal the file."""
+    data.to_netcdf(path, engine="netcdf4")
+    seal(path)
 
 
 def seal(path: pathlib.Path) -> None:
@@ -114,7 +116,7 @@ def _digest(path: pathlib.Path, size: int) -> bytes:
     return found.digest()
 
 
-def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
+def read_netcdf(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, Any]:
     """Arrays, description and status of a run; `InputError` for anything that is not one."""
     import xarray as xr
 
@@ -132,26 +134,35 @@ def read(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, dict]:
     try:
         with xr.open_dataset(path, engine="netcdf4") as dataset:
             data = dataset.load()
-        info, status = json.loads(data.attrs["dalembert"]), json.loads(data.attrs["status"])
-        arrays = {_from_file(str(key)): np.asarray(x.values) for key, x in data.data_vars.items()}
-        arrays["t"] = np.asarray(data["t"].values)
-        optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
-        missing = set(_DIMENSIONS) - optional - set(arrays)
-        if missing:
-            raise KeyError(", ".join(sorted(missing)))
-        _check(arrays, info, status)
-        info["rows"] = None if info["rows"] is None else tuple(int(row) for row in info["rows"])
-        return arrays, info, status
+        return checked_arrays(arrays_of(data), data.attrs)
     except Exception as error:
         raise InputError(
             f"cannot load {path}: not a trajectory saved by dalembert ({type(error).__name__})."
         ) from error
 
 
-def _check(arrays: dict[str, np.ndarray], info: dict, status: dict) -> None:
+def checked_arrays(arrays: dict[str, np.ndarray], attributes: Any) -> tuple[dict[str, np.ndarray], dict, Any]:
+    """Arrays, description and status, if they are those of a run or of a batch of runs."""
+    info, status = json.loads(attributes["dalembert"]), json.loads(attributes["status"])
+    optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
+    if np.ndim(arrays["q"]) == 3:
+        optional |= set(_DIMENSIONS) - {"q", "v", "p"}
+        status = np.asarray(status, dtype=np.int64)
+    missing = set(_DIMENSIONS) - optional - set(arrays)
+    if missing:
+        raise KeyError(", ".join(sorted(missing)))
+    _check(arrays, info, status)
+    info["rows"] = None if info["rows"] is None else tuple(int(row) for row in info["rows"])
+    return arrays, info, status
+
+
+def _check(arrays: dict[str, np.ndarray], info: dict, status: Any) -> None:
     """Raise where the description and the arrays of a file are not those of one run."""
     kinds = {"code": int, "step": int, "time": int | float, "message": str}
-    if set(status) != set(kinds) or not all(isinstance(status[name], kind) for name, kind in kinds.items()):
+    if isinstance(status, np.ndarray):
+        if status.shape != arrays["q"].shape[:1]:
+            raise ValueError("status")
+    elif set(status) != set(kinds) or not all(isinstance(status[name], kind) for name, kind in kinds.items()):
         raise TypeError("status")
     if not all(isinstance(info[name], str) for name in ("system", "method", "multiplier")):
         raise TypeError("system, method or multiplier")
@@ -162,9 +173,9 @@ def _check(arrays: dict[str, np.ndarray], info: dict, status: dict) -> None:
         raise TypeError("stats or h")
     states = arrays["q"].shape
     for name in ("t", "q", "v", "p"):
-        if arrays[name].shape != (states if name != "t" else states[:1]) or arrays[name].dtype != np.float64:
+        if arrays[name].shape != (states if name != "t" else states[:-1]) or arrays[name].dtype != np.float64:
             raise ValueError(f"shape of {name}")
         if not np.all(np.isfinite(arrays[name])):
             raise ValueError(f"{name} is not finite")
-    if len(states) != 2 or not all(states):
+    if len(states) not in (2, 3) or not all(states):
         raise ValueError("shape of q")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import pathlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,20 +42,17 @@ from ..stepping import (
     redundant_multipliers,
     status_of_code,
 )
-from ..storage.files import dataset_of, read, write
+from ..storage.formats import is_saved_group, read
 from ..storage.stored_arrays import StoredArrays, read_store
 from ..storage.versions import versions
-from .attached import Attached
+from .conversion import Converted
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
 from .warned import warnings_of
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 @jax.tree_util.register_pytree_node_class
-class Trajectory(Attached):
+class Trajectory(Converted):
     """What `simulate` returns. Arrays have time first; derived quantities are computed when asked for.
 
     Attributes:
@@ -92,6 +88,7 @@ class Trajectory(Attached):
             "rows": run.rows,
             "h": run.h,
             "system": type(run.system).__name__,
+            "names": run.system.dimension_names(run.layout.m, run.layout.k),
             "stats": run.stats | versions(),
         }
         if run.stored is not None:
@@ -352,36 +349,14 @@ class Trajectory(Attached):
 
     def __repr__(self) -> str:
         n = self.q.shape[-1]
+        if np.ndim(self.q) == 3:
+            runs, states, _ = self.q.shape
+            done = "traced" if is_traced(self._status) else f"{np.sum(np.asarray(self._status) == 0):,} of them ok"
+            what = f"{self._info['system']}, {self._info['method']}"
+            return f"Trajectory({what}, {runs:,} runs of {states:,} states of {n} coordinates, {done})"
         what = f"{self._info['system']}, {self._info['method']}"
         said = "".join(f"\n  warning: {text}" for text in self.warnings)
         return f"Trajectory({what}, {len(self)} states of {n} coordinates, {self.status}){said}"
-
-    # -- files -------------------------------------------------------------------------------------------------
-
-    def to_xarray(self) -> xr.Dataset:
-        """All arrays with named dimensions: time, coordinate, constraint. Units are left to the user."""
-        check_single(self, "save or convert")
-        if self.q.dtype != np.float64:
-            raise InputError(
-                "files hold float64; a run in extended precision cannot be saved or converted without loss."
-            )
-        status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
-        arrays = {
-            name: self._arrays[name]
-            for name in ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse", "u", "costate")
-            if name in self._arrays
-        }
-        arrays |= {name: values for name, values in self._arrays.items() if name.startswith(EVENT_PREFIX)}
-        names = ["t", "q", "v", "p", "lam", "constraint", "hidden"]
-        names += [] if isinstance(self.system, OverdeterminedDAE) else ["psi", "energy"]
-        arrays |= {name: getattr(self, name) for name in names}
-        arrays |= {f"invariant_{name}": values for name, values in self.invariants.items()}
-        info = {**self._info, "parameters": self.provenance["parameters"], "warnings": self.warnings}
-        return dataset_of(arrays, info, status | {"message": self.status.message})
-
-    def save(self, path) -> pathlib.Path:
-        """Write everything to a netCDF file; `da.load` reads it back without loss."""
-        return write(self.to_xarray, checked_path(path, "cannot save to"))
 
     def member(self, index: int) -> Trajectory:
         """One run of a batch, as a trajectory of its own."""
@@ -442,8 +417,8 @@ def load(path) -> Trajectory:
     """Read a trajectory written by `Trajectory.save`, or what a run with checkpoints has written up to now. A file is
     data only: nothing in it is executed."""
     path = checked_path(path, "cannot load")
-    if path.is_dir():
+    if path.is_dir() and not is_saved_group(path):
         stored, info, status = read_store(path)
         return Trajectory(stored, None, info, status)
     arrays, info, status = read(path)
-    return Trajectory(arrays, None, info, Status(**status))
+    return Trajectory(arrays, None, info, Status(**status) if isinstance(status, dict) else status)
