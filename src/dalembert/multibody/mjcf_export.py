@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import ModelError
 from .bodies import Body, Surface
@@ -313,5 +312,7 @@ _SIZES: dict[type[Shape], Callable[[Any], list[float]]] = {
 
 
 def _placed(place: np.ndarray, turn: np.ndarray) -> dict[str, str]:
+    from scipy.spatial.transform import Rotation
+
     x, y, z, w = Rotation.from_matrix(turn).as_quat()
     return {"pos": digits(place), "quat": digits([w, x, y, z])}
