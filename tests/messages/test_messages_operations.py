@@ -7,6 +7,9 @@ import pytest
 
 import dalembert as da
 from dalembert.engine import Function
+from dalembert.engine.program.program import Program
+from dalembert.engine.trace.interpreter import trace
+from dalembert.errors import UnsupportedByEngine
 
 RUN = {"q0": np.array([0.3, 0.2]), "v0": np.array([0.1, -0.2]), "t": (0.0, 0.04), "h": 0.02}
 KEY = jax.random.key(0)
@@ -100,6 +103,28 @@ def test_callbacks_without_derivatives_are_refused(part, engine):
     )
     with pytest.raises(da.ModelError, match=message):
         way()
+
+
+TWICE = np.array([0, 0])
+NOT_DIFFERENTIATED = {
+    "a function of an entry": lambda q: q.at[np.array([0])].apply(jnp.sin),
+    "products at one place": lambda q: q.at[TWICE].multiply(jnp.cos(q)),
+    "the next number": lambda q: jnp.nextafter(q, 1.0),
+    "an exponent of a beta function": lambda q: jax.scipy.special.betainc(q**2, 0.5, 0.3),
+}
+
+
+@pytest.mark.parametrize("force", NOT_DIFFERENTIATED.values(), ids=NOT_DIFFERENTIATED)
+def test_what_jax_cannot_differentiate_is_refused(force):
+    with pytest.raises(da.ModelError, match=r"system\.force cannot be differentiated, as the equations of a step need"):
+        da.simulate(model(force=lambda t, q, v: -force(q)), da.Rattle(), **RUN)
+
+
+@pytest.mark.parametrize("place", [lambda q: 1, lambda q: slice(0, 1), lambda q: jnp.floor(q[1]).astype(int)])
+def test_an_entry_changed_by_a_function_is_not_mistaken_for_one_that_is_replaced(place):
+    program = Program()
+    with pytest.raises(UnsupportedByEngine, match="'scatter' with a function of what is there"):
+        trace(program, lambda q: q.at[place(q)].apply(jnp.sin), program.inputs("q", 2))
 
 
 def test_linear_systems_without_a_transposed_solver_are_refused():

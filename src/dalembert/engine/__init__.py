@@ -29,8 +29,10 @@ from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
 from .runners.stepwise import Snapshot, Stepwise, stepwise
 from .runners.xla import XlaRun, run_traced
+from .trace.interpreter import DIFFERENTIATED
 
 __all__ = [
+    "DIFFERENTIATED",
     "GUARDED",
     "HISTORY",
     "INTERRUPTED",

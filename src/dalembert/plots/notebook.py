@@ -53,7 +53,7 @@ def trajectory_html(run: Trajectory) -> str:
     t = np.asarray(run.t)
     rows = [
         ("ended", str(run.status)),
-        ("interval", f"t = {t[0]:g} to {t[-1]:g}, h = {float(run.provenance['h']):g}"),
+        ("interval", f"t = {t[0]:g} to {t[-1]:g}, h = {_sizes(run)}"),
         ("states", f"{len(t):,} of {np.shape(run.q)[1]} coordinates"),
         ("engine", f"{run.stats['engine']}, {float(run.stats['wall_seconds']):.3g} s"),
         *_kept(run),
@@ -61,6 +61,12 @@ def trajectory_html(run: Trajectory) -> str:
     ]
     title = f"{run.provenance['system']} with {run.provenance['method']}"
     return _page(title, rows, picture=_picture(run))
+
+
+def _sizes(run: Trajectory) -> str:
+    """The size of the steps, or the smallest and the largest."""
+    sizes = np.asarray(run.provenance["h"])
+    return f"{sizes:g}" if sizes.ndim == 0 else f"{np.min(sizes):g} to {np.max(sizes):g}"
 
 
 def _kept(run: Trajectory) -> Rows:

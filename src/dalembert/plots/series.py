@@ -49,7 +49,7 @@ def time_axis(axes, run) -> None:
     if len(t) > 1:
         axes.set_xlim(t[0], t[-1])
     if not run.status:
-        span = float(t[-1] - t[0]) or float(run.provenance["h"])
+        span = float(t[-1] - t[0]) or float(np.max(run.provenance["h"]))
         axes.set_xlim(t[0], t[-1] + 0.03 * span)
         axes.axvline(t[-1], color=GREY, linestyle="--", linewidth=1.0)
 

@@ -14,7 +14,7 @@ import scipy.sparse as sparse
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from ..engine import Function, Unkeyed, row_lengths, solve_linear
+from ..engine import DIFFERENTIATED, Function, Unkeyed, row_lengths, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
 from ..problem import (
     AbstractSystem,
@@ -41,9 +41,6 @@ NOISE, SHAKEN = 1e-3, 1e-9
 BALANCINGS = 5
 #: With more constraints their independence is first looked for by solving with their Gram matrix, which is sparse.
 PROBED_ROWS = 30
-
-#: Operations that JAX may be unable to differentiate; whether it is shows when it tries.
-WITHOUT_DERIVATIVE = frozenset({"pure_callback", "io_callback", "ffi_call", "custom_vjp_call", "eig", "schur"})
 
 
 def layout_of(system: AbstractSystem, n: int) -> Layout:
@@ -146,7 +143,7 @@ def _shape(function, *arguments, name: str):
             f"{name}.{label} failed when traced with coordinates of shape {sizes}: "
             f"{_reason(error)}. Use jax.numpy inside it, and check that q0 has the right length."
         ) from error
-    if any(operation in WITHOUT_DERIVATIVE for operation in _operations(traced.jaxpr)):
+    if any(operation not in DIFFERENTIATED for operation in _operations(traced.jaxpr)):  # whether it can shows here
         try:
             jax.eval_shape(jax.jacfwd(jaxpr_as_fun(traced), argnums=tuple(range(len(arguments)))), *arguments)
         except Exception as error:

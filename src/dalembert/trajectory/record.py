@@ -184,6 +184,8 @@ class Trajectory(Converted):
     @property
     def iterations(self):
         """Newton iterations between each saved state and the one before."""
+        if "iterations" not in self._arrays:
+            raise InputError("a batch does not count each member's Newton iterations; run.stats has those of all.")
         return self._arrays["iterations"]
 
     @functools.cached_property

@@ -18,6 +18,8 @@ from dalembert.engine.program.program import CONST, INPUT, NUMPY, Program, Value
 from dalembert.engine.runners.native import NativeRun
 from dalembert.engine.trace.interpreter import Interpreter, trace, trace_with_jacobian
 from dalembert.engine.trace.primitives import ELEMENTWISE
+from dalembert.engine.values.array_values import ArrayEvaluator
+from dalembert.errors import UnsupportedByEngine
 
 
 def is_close(actual, expected, tolerance) -> bool:
@@ -161,3 +163,50 @@ def test_one_minus_square_of_later_versions_of_jax():
     (x,) = program.inputs("x", 1)
     node = ELEMENTWISE["one_minus_square"](program, x)
     assert Values(program, {("x", 0): 0.3})[node] == 1.3 * 0.7
+
+
+@pytest.mark.parametrize("kind", [Program, ArrayProgram])
+def test_single_entries_of_arrays_are_arguments_of_functions(kind):
+    inner = jax.jit(lambda x, y: x * y)
+    program = kind()
+    nodes = trace(program, lambda x: inner(*jnp.unstack(jnp.sin(x))), program.inputs("x", 2))
+    np.testing.assert_allclose(numbers_at(program, nodes, np.array([0.3, 0.7])), [np.sin(0.3) * np.sin(0.7)])
+
+
+class TestLoopsUnderVmap:
+    """One loop stands for many, and each of them keeps what it had when it ended."""
+
+    @staticmethod
+    def powers(count, x):
+        def body(carry):
+            k, y, total = carry
+            return k + 1, y * jnp.sin(x), total + k
+
+        return jax.lax.while_loop(lambda carry: carry[0] < count, body, (0, x, jnp.zeros((), int)))
+
+    @pytest.mark.parametrize("kind", [Program, ArrayProgram])
+    def test_of_known_lengths(self, kind):
+        counts, x = jnp.array([1, 3, 0]), np.array([0.4, 0.7, 1.2])
+
+        def many(x):
+            k, y, total = jax.vmap(self.powers)(counts, x)
+            return jnp.concatenate([y, (k + 10 * total).astype(float)])
+
+        program = kind()
+        nodes = trace(program, many, program.inputs("x", 3))
+        found = numbers_at(program, nodes, x)
+        np.testing.assert_allclose(found, many(jnp.asarray(x)), rtol=1e-14)
+
+    def test_of_lengths_that_depend_on_the_state_are_refused(self):
+        def many(x):
+            return jax.vmap(lambda y: jax.lax.while_loop(lambda z: z < 2.0, lambda z: 1.5 * z, y))(x)
+
+        program = Program()
+        with pytest.raises(UnsupportedByEngine, match="a loop whose length depends on the state"):
+            trace(program, many, program.inputs("x", 3))
+
+
+def numbers_at(program, nodes, x) -> np.ndarray:
+    if isinstance(program, ArrayProgram):
+        return ArrayEvaluator(program, nodes)({"x": x})[:, 0]
+    return Values(program, {("x", k): number for k, number in enumerate(x)}).array(nodes)

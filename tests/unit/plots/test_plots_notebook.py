@@ -75,6 +75,12 @@ def test_trajectory(run):
     assert len(page) < 100_000
 
 
+def test_trajectory_with_steps_of_several_sizes():
+    sizes = [0.01, 0.03, 0.02]
+    run = da.simulate(Pendulum(), da.Rattle(), q0=[1.0, 0.0], v0=[0.0, 0.0], t=(0.0, None), h=sizes)
+    assert rows_of(run._repr_html_())["interval"] == "t = 0 to 0.06, h = 0.01 to 0.03"
+
+
 def test_trajectory_with_contact():
     run = da.simulate(BouncingBall(), da.MoreauJean(), q0=[1.0], v0=[0.0], t=(0.0, 2.0), h=0.01)
     rows = rows_of(run._repr_html_())

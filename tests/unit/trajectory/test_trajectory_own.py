@@ -46,6 +46,17 @@ def test_records_of_batches_files_and_stores_are_read_only(tmp_path):
             values[0] = 3.0
 
 
+def test_members_of_a_batch_are_saved_and_loaded(tmp_path):
+    batch = da.simulate(Pendulum(), da.Rattle(), [[1.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 1.0]], **RUN)
+    one = batch.member(1)
+    again = da.load(one.save(tmp_path / "one.nc"))
+    for name in ("t", "q", "v", "p", "lam", "energy"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
+    for run in (batch, one, again):
+        with pytest.raises(da.InputError, match="does not count each member's Newton iterations"):
+            _ = run.iterations
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -175,6 +175,8 @@ class Interpreter:
         name = equation.primitive.name
         operands = MOVES[name]
         moved = [ids_of(self.program, a) if k in operands else a for k, a in enumerate(arguments)]
+        if name == "scatter" and parameters["update_jaxpr"] is not None:  # `x.at[i].apply(f)`
+            raise UnsupportedByEngine("the operation 'scatter' with a function of what is there")
         by_state = any(isinstance(a, Nodes) for k, a in enumerate(arguments) if k not in operands)
         if by_state and name == "dynamic_slice":
             return lookup.sliced(self, np.asarray(moved[0]), arguments[1:], parameters)
@@ -258,7 +260,7 @@ def _split(interpreter: Interpreter, parameters, arguments) -> list:
 def _unstack(interpreter: Interpreter, parameters, arguments) -> list:
     (x,) = arguments
     pieces = np.moveaxis(x.ids if isinstance(x, Nodes) else x, parameters["axis"], 0)
-    return [Nodes(piece) if isinstance(x, Nodes) else piece for piece in pieces]
+    return [Nodes(piece) if isinstance(x, Nodes) else np.asarray(piece) for piece in pieces]
 
 
 def _sort(interpreter: Interpreter, parameters, arguments) -> list:
@@ -301,7 +303,7 @@ def _scan(interpreter: Interpreter, parameters, arguments) -> list:
     collected: list[list] = []
     order = range(length - 1, -1, -1) if parameters["reverse"] else range(length)
     for k in order:
-        items = [Nodes(s.ids[k]) if isinstance(s, Nodes) else s[k] for s in sequences]
+        items = [Nodes(s.ids[k]) if isinstance(s, Nodes) else as_known(s[k]) for s in sequences]
         results = interpreter.run(closed.jaxpr, closed.consts, [*consts, *carry, *items])
         carry = results[:n_carry]
         collected.append(results[n_carry:])
@@ -325,15 +327,35 @@ def _while(interpreter: Interpreter, parameters, arguments) -> list:
     condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
     for _ in range(UNROLL_LIMIT):
         (go_on,) = interpreter.run(condition.jaxpr, condition.consts, [*cond_consts, *carry])
-        if isinstance(go_on, Nodes):
-            constant = interpreter.program.number(int(go_on.ids))
-            if constant is None:
-                raise UnsupportedByEngine("a loop whose length depends on the state")
-            go_on = constant
-        if not go_on:
+        goes_on = _known_truths(interpreter, go_on)
+        if not np.any(goes_on):
             return carry
-        carry = interpreter.run(body.jaxpr, body.consts, [*body_consts, *carry])
+        after = interpreter.run(body.jaxpr, body.consts, [*body_consts, *carry])
+        # under vmap one loop stands for many, which end one after the other
+        if not np.all(goes_on):
+            after = [_where(interpreter, goes_on, *pair) for pair in zip(after, carry, strict=True)]
+        carry = after
     raise UnsupportedByEngine(f"a loop of more than {UNROLL_LIMIT} passes")
+
+
+def _known_truths(interpreter: Interpreter, value: Value) -> np.ndarray:
+    """Which loops go on, one or an array of them."""
+    if not isinstance(value, Nodes):
+        return np.asarray(value)
+    numbers = [interpreter.program.number(node) for node in value.ids.ravel().tolist()]
+    if any(number is None for number in numbers):
+        raise UnsupportedByEngine("a loop whose length depends on the state")
+    return np.array(numbers, dtype=bool).reshape(value.shape)
+
+
+def _where(interpreter: Interpreter, chosen: np.ndarray, one: Value, other: Value) -> Value:
+    """Entries of one array or of another; `chosen` has their leading axes."""
+    mask = chosen.reshape(chosen.shape + (1,) * (len(one.shape) - chosen.ndim))
+    if isinstance(one, Nodes) or isinstance(other, Nodes):
+        return Nodes(np.where(mask, ids_of(interpreter.program, one), ids_of(interpreter.program, other)))
+    with jax.ensure_compile_time_eval():  # also while something else is traced; keys of random numbers are JAX's
+        either: Any = np.where if isinstance(one, np.ndarray) else jnp.where
+        return either(mask, one, other)
 
 
 def _linear_solve(interpreter: Interpreter, parameters, arguments) -> list:
@@ -414,3 +436,8 @@ CALLS: dict[str, Callable] = {
     "split": _split,
     "unstack": _unstack,
 }
+
+#: operations that JAX can differentiate whatever their parameters are; others perhaps
+DIFFERENTIATED = frozenset(
+    {*ELEMENTWISE, *SPECIAL, *STRUCTURAL, *MOVES, *CALLS, "scatter-add", "scatter-sub", "iota"}
+) - {*("scatter", "custom_vjp_call", "custom_vjp_call_jaxpr")}

@@ -25,7 +25,7 @@ class Nodes:
     __slots__ = ("ids",)
 
     def __init__(self, ids: np.ndarray) -> None:
-        self.ids = ids
+        self.ids = np.asarray(ids)  # one entry out of an array of numpy is none
 
     @property
     def shape(self):
