@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _later.PROVIDERS |= {
     "Attached.plot": "dalembert.plots:plot",
     "Attached.animate": "dalembert.plots:animate",
+    "Attached.view": "dalembert.studio:view_run",
     "Attached._repr_html_": "dalembert.plots:trajectory_html",
     "AbstractSystem._repr_html_": "dalembert.plots:system_html",
     "Method._repr_html_": "dalembert.plots:method_html",

@@ -134,6 +134,10 @@ from .stepping import (
     Events,
     consistent,
 )
+from .studio import (
+    View,
+    view,
+)
 from .trajectory import (
     EnergyBalance,
     Interpolated,
@@ -225,6 +229,7 @@ __all__ = [
     "Taylor",
     "Trajectory",
     "Universal",
+    "View",
     "boundary_value",
     "consistent",
     "constraint_rank",
@@ -263,5 +268,6 @@ __all__ = [
     "symplectic_defect",
     "system",
     "uniform_error",
+    "view",
     "work_precision",
 ]

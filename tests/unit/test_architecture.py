@@ -31,6 +31,7 @@ ROOMS = (
     "plots",
     "papers",
     "report",
+    "studio",
     "cli",
 )
 MECHANICS = ("problem", "multibody", "formulation", "method")

@@ -30,6 +30,7 @@ COMMANDS = {
     "check": ("checking", "Look at a model before it is simulated."),
     "converge": ("converging", "Measure the order of convergence of a method."),
     "compare": ("comparing", "Compare methods: work, precision, energy."),
+    "studio": ("showing", "See a system in the browser, turn it and change it."),
     "demo": ("demo", "Run the gallery and measure what methods claim."),
     "reproduce": ("reproducing", "Compute figures and tables of the papers again."),
 }

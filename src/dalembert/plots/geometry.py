@@ -88,10 +88,11 @@ def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None
         points = q.reshape(len(q), -1, dimension)
         one = points.shape[1] == 1
         labels = tuple(f"$q_{k}$" for k in range(dimension)) if one else ("$x$", "$y$", "$z$")[:dimension]
-    return Geometry(points, _checked_bars(bars, points.shape[1]), labels)
+    return Geometry(points, checked_bars(bars, points.shape[1]), labels)
 
 
-def _checked_bars(bars, count: int) -> Bars:
+def checked_bars(bars, count: int) -> Bars:
+    """Pairs of point numbers, from what a system or a user gives."""
     if isinstance(bars, str):
         if bars != "chain":
             raise InputError(f'bars must be pairs of point numbers or "chain", got {bars!r}.')

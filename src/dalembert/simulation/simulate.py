@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, flag
+from ..arguments import choice, flag, takes
 from ..engine import raising
 from ..errors import InputError, StepFailure
 from ..method import Method
@@ -34,7 +34,7 @@ def simulate(
     *,
     save_every: int = 1,
     on_failure: str = "raise",
-    progress: bool = False,
+    progress: bool | Callable[[float], None] = False,
     project: bool = False,
     redundant: str = "refuse",
     compensated: bool = True,
@@ -60,7 +60,8 @@ def simulate(
             then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)` for `MoreauJean()`.
         save_every: keep every k-th state; memory does not grow with the others.
         on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
-        progress: show a progress bar.
+        progress: show a progress bar; or a function that is called with the number of steps taken after every chunk of
+            them (of an adaptive run: of thousandths of the interval), and ends the run by raising an exception.
         project: move inconsistent starting values onto the constraints instead of refusing them.
         redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
         compensated: add increments with compensated summation.
@@ -78,12 +79,10 @@ def simulate(
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    progress, project, compensated, retry = (
-        flag(name, value)
-        for name, value in (
-            ("progress", progress), ("project", project), ("compensated", compensated), ("retry", retry),
-        )
-    )  # fmt: skip
+    project, compensated, retry = (
+        flag(name, value) for name, value in (("project", project), ("compensated", compensated), ("retry", retry))
+    )
+    progress = progress if takes(progress, 1) else flag("progress", progress)
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:
             raise InputError(f"give {name} or {other}, not both: they are two names of one thing.")

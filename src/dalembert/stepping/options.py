@@ -36,7 +36,7 @@ class Options:
     t: Any = (0.0, 1.0)
     h: float | Sequence[float] | np.ndarray | Adaptive = 0.01
     save_every: int = 1
-    progress: bool = False
+    progress: bool | Callable[[float], None] = False
     project: bool = False
     redundant: str = "refuse"
     compensated: bool = True
@@ -48,7 +48,9 @@ class Options:
     any_velocity: bool = False  # accept a velocity off the constraints, as states of methods that do not keep them have
 
     def bar(self, steps: int) -> AbstractContextManager[Callable[[float], None]]:
-        """What is told how many steps were taken: a progress bar, where one is asked for."""
+        """What is told how many steps were taken: the user's function, or a progress bar where one is asked for."""
+        if callable(self.progress):
+            return nullcontext(self.progress)
         if not self.progress:
             return nullcontext(lambda taken: None)
         from .progress import ProgressBar  # loads rich, which most runs do not need

@@ -144,7 +144,7 @@ def read_netcdf(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict, Any]:
 def checked_arrays(arrays: dict[str, np.ndarray], attributes: Any) -> tuple[dict[str, np.ndarray], dict, Any]:
     """Arrays, description and status, if they are those of a run or of a batch of runs."""
     info, status = json.loads(attributes["dalembert"]), json.loads(attributes["status"])
-    optional = {"worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
+    optional = {"iterations", "worst_iterations", "raw_psi", "psi", "energy"}  # not every run has them
     if np.ndim(arrays["q"]) == 3:
         optional |= set(_DIMENSIONS) - {"q", "v", "p"}
         status = np.asarray(status, dtype=np.int64)

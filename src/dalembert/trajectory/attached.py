@@ -19,11 +19,12 @@ def has_own_inputs(system: Any) -> bool:
 
 
 class Attached:
-    """The inputs of a controlled run; pictures from `plots`; joints, bodies, contacts and energies of a multibody model
-    from `mechanism`; the work that was done from `energy_balance`."""
+    """The inputs of a controlled run; pictures from `plots`, a page from `studio`; joints, bodies, contacts and energies
+    of a multibody model from `mechanism`; the work that was done from `energy_balance`."""
 
     plot = Later()
     animate = Later()
+    view = Later()
     _repr_html_ = Later()
     joint = Later()
     body = Later()

@@ -1,0 +1,43 @@
+/** The page of a system: controls on one side, the view on the other, the studio behind a websocket. */
+import { Connection } from "studio/connection";
+import { Controls } from "studio/controls";
+import { Handles } from "studio/handles";
+import { Share } from "studio/share";
+import { View } from "studio/view";
+
+const { base } = document.body.dataset;
+const about = JSON.parse(document.getElementById("exhibit").textContent);
+const view = new View();
+const state = document.getElementById("connection");
+const controls = new Controls(document.getElementById("controls"), about, () => connection.ask(controls.request()));
+const share = new Share(document.getElementById("panel"), base, about, view);
+const latencies = [];
+
+const connection = new Connection(`ws://${location.host}${base}/live/${about.key}`, {
+  run(message) {
+    const { header } = message;
+    view.take(message);
+    share.number = header.number;
+    if (controls.dragging) {
+      controls.start = header.start;
+      controls.dragging = false;
+    }
+    requestAnimationFrame(() => {
+      latencies.push(performance.now() - message.asked);
+      document.documentElement.dataset.latency = latencies.at(-1);
+    });
+  },
+  more: (message) => view.more(message),
+  error: (text) => view.fail(text),
+  state(text) {
+    state.textContent = text;
+    state.dataset.lost = text !== "connected";
+  },
+});
+
+if (!about.recorded)
+  new Handles(view, controls, (drag) => {
+    controls.dragging = true;
+    connection.ask({ ...controls.request(), drag });
+  });
+connection.ask(controls.request());

@@ -1,0 +1,248 @@
+/** The motion in space: points, bars, bodies, trails and a grid, drawn by three.js. */
+import * as THREE from "three";
+import { OrbitControls } from "three-orbit";
+import { place, words } from "studio/data";
+import { Figure } from "studio/figure";
+
+const BESIDE = "#c2410c";
+const FAN = "#7c8a97";
+
+export class Scene {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    this.world = new THREE.Scene();
+    this.root = new THREE.Group(); // turns the system's upward direction to z
+    this.world.add(this.root);
+    this.world.add(new THREE.HemisphereLight(0xffffff, 0x8890a0, 2.2));
+    const sun = new THREE.DirectionalLight(0xffffff, 1.6);
+    sun.position.set(3, -5, 8);
+    this.world.add(sun);
+    this.perspective = new THREE.PerspectiveCamera(40, 1, 0.01, 1000);
+    this.orthographic = new THREE.OrthographicCamera(-1, 1, 1, -1, 0.01, 1000);
+    for (const camera of [this.perspective, this.orthographic]) camera.up.set(0, 0, 1);
+    this.camera = this.perspective;
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.addEventListener("change", () => this.ask());
+    this.controls.zoomToCursor = true;
+    this.figures = [];
+    this.trails = true;
+    this.followed = false;
+    this.kind = "";
+    this.now = 0;
+    this.asked = false;
+    this.drawn = () => {};
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+    this.dark(matchMedia("(prefers-color-scheme: dark)").matches);
+    this.resize();
+  }
+
+  /** Take the points of a message; the view stays where it is unless the system is another one. */
+  take({ header, arrays }) {
+    for (const figure of this.figures) figure.dispose();
+    this.figures = [];
+    this.times = arrays.t.values;
+    if (!header.scene) return false;
+    const { flat, up } = header.scene;
+    this.flat = flat;
+    this.root.quaternion.setFromUnitVectors(new THREE.Vector3(...up), new THREE.Vector3(0, 0, 1));
+    const [low, high] = extent(arrays.points.values, header.scene.bars);
+    this.box = new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)).applyMatrix4(
+      new THREE.Matrix4().makeRotationFromQuaternion(this.root.quaternion),
+    );
+    const size = this.box.getSize(new THREE.Vector3());
+    const span = Math.max(size.x, size.y, size.z) || 1;
+    const add = (name, options) =>
+      this.figures.push(new Figure(this.root, arrays[name], header.scene, { span, ...options }));
+    for (let k = 0; k < header.fan; k++) add(`fan ${k}`, { colour: FAN, ghost: true });
+    if (arrays.beside) add("beside", { colour: BESIDE });
+    add("points", {});
+    this.main = this.figures[this.figures.length - 1];
+    const kind = `${flat} ${arrays.points.shape[1]} ${up}`;
+    if (kind !== this.kind || span > 1.6 * this.span || span < 0.5 * this.span) {
+      this.kind = kind;
+      this.span = span;
+      this.grid();
+      this.look("all");
+    }
+    this.show(this.now);
+    return true;
+  }
+
+  /** Draw the state at a time. */
+  show(now) {
+    this.now = now;
+    if (!this.figures.length) return;
+    const [row, part] = place(this.times, now);
+    for (const figure of this.figures) figure.show(row, part, this.times, this.trails);
+    if (this.followed) this.keepUp();
+    this.ask();
+  }
+
+  /** The centre of the points is kept in the middle. */
+  keepUp() {
+    const centre = this.root.localToWorld(this.main.centre());
+    const shift = centre.sub(this.controls.target);
+    this.controls.target.add(shift);
+    this.camera.position.add(shift);
+  }
+
+  /** Draw once in the next frame, however often it is asked for. */
+  ask() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    this.renderer.render(this.world, this.camera);
+    this.drawn();
+  }
+
+  /** The camera in front, at a side, above, or where everything is seen. */
+  look(from) {
+    if (!this.box) return;
+    const centre = this.box.getCenter(new THREE.Vector3());
+    const size = this.box.getSize(new THREE.Vector3());
+    const radius = 0.5 * Math.max(size.length(), 1e-9);
+    const flat = this.flat || from !== "all";
+    const directions = {
+      front: [0, -1, 0],
+      side: [1, 0, 0],
+      top: [0, -1e-4, 1],
+      all: this.flat ? [0, -1, 0] : [0.75, -1, 0.45],
+    };
+    const direction = new THREE.Vector3(...directions[from]).normalize();
+    this.camera = flat ? this.orthographic : this.perspective;
+    this.radius = radius;
+    const angle = (this.perspective.fov / 2) * (Math.PI / 180);
+    const narrow = Math.min(1, this.aspect());
+    const distance = flat ? 6 * radius : (1.08 * radius) / (Math.sin(angle) * narrow);
+    this.camera.near = 0.01 * radius;
+    this.camera.far = 100 * radius;
+    this.camera.position.copy(centre).addScaledVector(direction, distance);
+    this.camera.zoom = 1;
+    this.controls.object = this.camera;
+    this.controls.target.copy(centre);
+    // what is seen of a flat motion: its box, not the ball around it
+    this.half = flat && from !== "top" && from !== "side" ? [size.x / 2, size.z / 2] : [radius, radius];
+    this.resize();
+    this.controls.update();
+    this.ask();
+  }
+
+  aspect() {
+    return this.canvas.parentElement.clientWidth / Math.max(1, this.canvas.parentElement.clientHeight);
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    if (!width || !height) return;
+    this.renderer.setSize(width, height, false);
+    this.perspective.aspect = width / height;
+    this.perspective.updateProjectionMatrix();
+    const [across, upward] = (this.half ?? [1, 1]).map((x) => 1.18 * Math.max(x, 0.02 * (this.radius ?? 1)));
+    const tall = Math.max(upward, across / (width / height));
+    Object.assign(this.orthographic, { top: tall, bottom: -tall });
+    Object.assign(this.orthographic, { left: (-tall * width) / height, right: (tall * width) / height });
+    this.orthographic.updateProjectionMatrix();
+    this.ask();
+  }
+
+  /** A grid on the floor, of a flat motion behind it; its cells have a round length. */
+  grid() {
+    if (this.lines) this.world.remove(this.lines);
+    this.cell = round(this.span / 8);
+    const count = 2 * Math.ceil((1.6 * this.span) / this.cell / 2);
+    this.lines = new THREE.GridHelper(count * this.cell, count);
+    this.lines.material.vertexColors = false;
+    this.lines.material.transparent = true;
+    const centre = this.box.getCenter(new THREE.Vector3());
+    const snap = (x) => Math.round(x / this.cell) * this.cell;
+    if (this.flat) this.lines.position.set(snap(centre.x), 0.3 * this.span, snap(centre.z));
+    else {
+      this.lines.rotation.x = Math.PI / 2;
+      this.lines.position.set(snap(centre.x), snap(centre.y), this.box.min.z - 0.02 * this.span);
+    }
+    this.world.add(this.lines);
+    this.dark(this.isDark);
+    this.canvas.dataset.cell = words(this.cell);
+  }
+
+  dark(wanted) {
+    this.isDark = wanted;
+    this.world.background = new THREE.Color(wanted ? "#14181c" : "#f7f8f9");
+    if (this.lines) {
+      this.lines.material.color.set(wanted ? "#3a434b" : "#ccd3d9");
+      this.lines.material.opacity = wanted ? 0.7 : 0.9;
+    }
+    for (const figure of this.figures) figure.dark(wanted);
+    this.ask();
+  }
+
+  /** The point that is drawn nearest to a place on the canvas, within some pixels. */
+  pointNear(x, y, reach = 24) {
+    if (!this.main) return null;
+    let best = null;
+    for (let k = 0; k < this.main.count; k++) {
+      const seen = this.toScreen(k);
+      const far = Math.hypot(seen.x - x, seen.y - y);
+      if (far < reach && (!best || far < best.far)) best = { point: k, far };
+    }
+    return best && best.point;
+  }
+
+  /** Where a point is drawn, in pixels of the canvas. */
+  toScreen(k) {
+    const seen = this.root.localToWorld(this.main.point(k)).project(this.camera);
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    return { x: ((seen.x + 1) / 2) * width, y: ((1 - seen.y) / 2) * height };
+  }
+
+  /** The place under the pointer, as far away as a point is, in the coordinates of the system. */
+  under(x, y, k) {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const pointer = new THREE.Vector2((2 * x) / width - 1, 1 - (2 * y) / height);
+    const ray = new THREE.Raycaster();
+    ray.setFromCamera(pointer, this.camera);
+    const normal = this.camera.getWorldDirection(new THREE.Vector3());
+    const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(
+      normal,
+      this.root.localToWorld(this.main.point(k)),
+    );
+    const hit = ray.ray.intersectPlane(plane, new THREE.Vector3());
+    if (!hit) return null;
+    const local = this.root.worldToLocal(hit);
+    return this.flat ? [local.x, local.z] : local.toArray();
+  }
+}
+
+/** The box around all points at all times, and the origin where a bar begins there. */
+function extent(values, bars) {
+  const low = [Infinity, Infinity, Infinity];
+  const high = [-Infinity, -Infinity, -Infinity];
+  const include = (k, x) => {
+    if (x < low[k]) low[k] = x;
+    if (x > high[k]) high[k] = x;
+  };
+  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) include(i % 3, values[i]);
+  if (bars.some((bar) => bar.includes(null))) for (let k = 0; k < 3; k++) include(k, 0);
+  const span = Math.max(...high.map((x, k) => x - low[k])) || 1;
+  for (let k = 0; k < 3; k++)
+    if (high[k] - low[k] < 0.02 * span) {
+      low[k] -= 0.01 * span;
+      high[k] += 0.01 * span;
+    }
+  return [low, high];
+}
+
+/** 1, 2 or 5 times a power of ten. */
+function round(x) {
+  const power = 10 ** Math.floor(Math.log10(x));
+  return (x / power < 1.5 ? 1 : x / power < 3.5 ? 2 : x / power < 7.5 ? 5 : 10) * power;
+}
