@@ -4,6 +4,15 @@ The package reads these lines when it is imported, and loads a room when one of 
 """
 
 from . import gallery, plots
+from .control import (
+    Equilibrium,
+    Linearisation,
+    Regulator,
+    Tracker,
+    equilibrium,
+    linearise,
+    lqr,
+)
 from .diagnostics import (
     ConstraintRank,
     DiscretePrinciple,
@@ -173,6 +182,7 @@ __all__ = [
     "Ellipsoid",
     "EnergyBalance",
     "EnergyMomentum",
+    "Equilibrium",
     "Event",
     "EventCapturing",
     "Events",
@@ -188,6 +198,7 @@ __all__ = [
     "Input",
     "InputError",
     "Interpolated",
+    "Linearisation",
     "McLachlanPerlmutter",
     "Method",
     "MethodDoesNotFit",
@@ -205,6 +216,7 @@ __all__ = [
     "Rattle",
     "Recommendation",
     "RedundantConstraints",
+    "Regulator",
     "RetracedWarning",
     "Revolute",
     "Sampled",
@@ -227,6 +239,7 @@ __all__ = [
     "SymplecticEuler",
     "System",
     "Taylor",
+    "Tracker",
     "Trajectory",
     "Universal",
     "View",
@@ -238,6 +251,7 @@ __all__ = [
     "dot_products",
     "drift",
     "edge_products",
+    "equilibrium",
     "euler_spark",
     "gallery",
     "gauss_spark",
@@ -246,10 +260,12 @@ __all__ = [
     "interpolated",
     "l1_error",
     "l2_error",
+    "linearise",
     "load",
     "load_model",
     "lobatto_iiia",
     "lobatto_spark",
+    "lqr",
     "measure_claims",
     "natural_limit",
     "nearest_inertia",

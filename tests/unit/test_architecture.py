@@ -26,6 +26,7 @@ ROOMS = (
     "storage",
     "trajectory",
     "simulation",
+    "control",
     "diagnostics",
     "gallery",
     "plots",

@@ -19,8 +19,8 @@ def has_own_inputs(system: Any) -> bool:
 
 
 class Attached:
-    """The inputs of a controlled run; pictures from `plots`, a page from `studio`; joints, bodies, contacts and energies
-    of a multibody model from `mechanism`; the work that was done from `energy_balance`."""
+    """The inputs of a run; pictures from `plots`, a page from `studio`; joints, bodies, contacts and energies of a
+    multibody model from `mechanism`; the work that was done from `energy_balance`."""
 
     plot = Later()
     animate = Later()
@@ -36,6 +36,7 @@ class Attached:
     _arrays: Any
     system: Any
     t: Any
+    _info: Any
 
     @functools.cached_property
     def u(self) -> Any:
@@ -46,6 +47,11 @@ class Attached:
         if self.system is None or not inputs_of(self.system).size:
             raise InputError("this run has no inputs: its system declares none, or was not saved with it.")
         return np.zeros((*np.shape(self.t), inputs_of(self.system).size))
+
+    @property
+    def h(self) -> Any:
+        """The step size, or those of all steps."""
+        return self._info["h"]
 
     def _parameters_by_row(self, system: Any) -> Any:
         """The parameters of every saved state, where they changed during the run; None where they did not."""
