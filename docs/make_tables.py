@@ -155,6 +155,8 @@ def overdetermined_sections() -> str:
 #: Names without a documentation of their own.
 _CONSTANTS = {
     "CATALOGUE": ("dalembert.method.catalogue.CATALOGUE", "The methods by name, each with its source."),
+    "GaussSpark": ("dalembert.method.gauss_spark", "`da.gauss_spark`, named like a class."),
+    "LobattoSpark": ("dalembert.method.lobatto_spark", "`da.lobatto_spark`, named like a class."),
     "SCHEMES": ("dalembert.method.composition_schemes.SCHEMES", "The schemes of `da.Composition` by name."),
 }
 

@@ -67,16 +67,18 @@ else:
 def _public_names() -> dict[str, str]:
     """From every public name to its room, as the stub file says it; a room stands for itself."""
     stub = _ast.parse(_pathlib.Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    return {
+    rooms = {
         alias.name: node.module or alias.name
         for node in stub.body
         if isinstance(node, _ast.ImportFrom)
         for alias in node.names
     }
+    (public,) = [_ast.literal_eval(node.value) for node in stub.body if isinstance(node, _ast.Assign)]
+    return {name: rooms[name] for name in public}
 
 
 _ROOM_OF = _public_names()
-__all__ = sorted(_ROOM_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = list(_ROOM_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str):

@@ -3,7 +3,7 @@
 The package reads these lines when it is imported, and loads a room when one of its names is first asked for.
 """
 
-from . import gallery, plots
+from . import diagnostics, errors, gallery, invariants, methods, plots, tableaux
 from .control import (
     Equilibrium,
     Linearisation,
@@ -91,6 +91,7 @@ from .method import (
     radau_iia,
     standard_gauss,
 )
+from .methods import GaussSpark, LobattoSpark
 from .multibody import (
     Box,
     Capsule,
@@ -141,6 +142,7 @@ from .stepping import (
     ConsistentStart,
     Event,
     Events,
+    Status,
     consistent,
 )
 from .studio import (
@@ -192,6 +194,7 @@ __all__ = [
     "Frictionless",
     "Galerkin",
     "GalerkinLagrangian",
+    "GaussSpark",
     "HamiltonianSystem",
     "InconsistentMethodWarning",
     "InconsistentStart",
@@ -199,6 +202,7 @@ __all__ = [
     "InputError",
     "Interpolated",
     "Linearisation",
+    "LobattoSpark",
     "McLachlanPerlmutter",
     "Method",
     "MethodDoesNotFit",
@@ -230,6 +234,7 @@ __all__ = [
     "Sphere",
     "Spherical",
     "State",
+    "Status",
     "Step",
     "StepFailure",
     "StepResolution",
@@ -246,18 +251,21 @@ __all__ = [
     "boundary_value",
     "consistent",
     "constraint_rank",
+    "diagnostics",
     "discrete_lagrangian",
     "discrete_principle",
     "dot_products",
     "drift",
     "edge_products",
     "equilibrium",
+    "errors",
     "euler_spark",
     "gallery",
     "gauss_spark",
     "half_explicit",
     "hausdorff_distance",
     "interpolated",
+    "invariants",
     "l1_error",
     "l2_error",
     "linearise",
@@ -267,6 +275,7 @@ __all__ = [
     "lobatto_spark",
     "lqr",
     "measure_claims",
+    "methods",
     "natural_limit",
     "nearest_inertia",
     "observed_order",
@@ -283,6 +292,7 @@ __all__ = [
     "symmetries",
     "symplectic_defect",
     "system",
+    "tableaux",
     "uniform_error",
     "view",
     "work_precision",

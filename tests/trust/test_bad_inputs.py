@@ -21,7 +21,8 @@ NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
     "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
-    "StepResolution", "Sweep",
+    "StepResolution", "Sweep", "Status", "GaussSpark", "LobattoSpark", "diagnostics", "errors", "invariants", "methods",
+    "tableaux",
     "System", "HamiltonianSystem", "OverdeterminedDAE",
     "DifferentialAlgebraicInequality", "Rattle", "Shake", "SchatzmanPaoli", "Trajectory",
 }  # fmt: skip

@@ -37,7 +37,8 @@ ROOMS = (
 )
 MECHANICS = ("problem", "multibody", "formulation", "method")
 KNOW_NO_MECHANICS = ("nonlinear", "engine")
-MAY_IMPORT_EVERYTHING = ("__init__", "__main__")
+#: The package itself, and public namespaces that only name what is elsewhere.
+MAY_IMPORT_EVERYTHING = ("__init__", "__main__", "methods", "tableaux", "invariants")
 MAY_IMPORT_THE_WHOLE = ("papers",)
 
 

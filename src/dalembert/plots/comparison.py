@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import floats, named_values, shown
-from ..diagnostics import Curve
+from ..diagnostics import Curve, WorkPrecision
 from ..errors import InputError
 from .series import draw_residuals
 from .style import GREY, PALETTE, check_figure, new_figure, save_figure, style
@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 MARKERS = "os^DvpX"
 
 
-def plot_work_precision(curves: Sequence[Any], path=None) -> Figure:
-    """Wall time against the error at the end, a curve for each `diagnostics.Curve`; programs of others dashed."""
+def plot_work_precision(curves: Sequence[Any] | WorkPrecision, path=None) -> Figure:
+    """Wall time against the error at the end: of what `da.work_precision` returns, or a curve for each
+    `diagnostics.Curve`; programs of others dashed."""
     check_figure(path)
+    if isinstance(curves, WorkPrecision):
+        found, none = curves, np.full(len(curves.hs), np.nan)
+        curves = [
+            Curve(name, False, found.hs, found.errors[k], found.seconds[k], none, none)
+            for k, name in enumerate(found.methods)
+        ]
     if not isinstance(curves, Sequence) or not all(isinstance(curve, Curve) for curve in curves):
-        raise InputError(f"curves must be a list of curves, as diagnostics.compare returns them, got {shown(curves)}.")
+        raise InputError(
+            "curves must be a list of curves, as da.work_precision or diagnostics.compare returns them, got "
+            f"{shown(curves)}."
+        )
     with style():
         figure = new_figure(8.6, 5.0, path)
         axes = figure.add_subplot()

@@ -15,6 +15,7 @@ from ..arguments import count, floats, named_values, number, shown
 from ..errors import InputError
 from ..trajectory import check_single, has_energy
 from .geometry import Geometry, geometry_of
+from .quantities import drawing_of, split_arguments
 from .series import (
     FEW_STATES,
     MOST_NAMED,
@@ -24,6 +25,7 @@ from .series import (
     draw_gaps,
     draw_invariants,
     draw_multipliers,
+    draw_reactions,
     family_colors,
     legend_above,
 )
@@ -36,14 +38,22 @@ if TYPE_CHECKING:
 PATH_STATES = 20_000
 
 
-def plot(run, path=None, *, dimension: int | None = None) -> Figure:
-    """An overview: path, phase portrait, energy error, constraint residuals, multipliers, invariants.
+def plot(run, *quantities, path=None, dimension: int | None = None) -> Figure:
+    """An overview: path, phase portrait, energy error, constraint residuals, multipliers, invariants. Or quantities by
+    name against time, `run.plot("q", "energy")`, one below the other.
 
     Args:
         run: a `Trajectory`.
+        quantities: any of "q", "v", "p", "lam", "psi", "energy", "energy error", "constraint", "hidden", "gap",
+            "impulse", "invariants", and the names of invariants; and the path, which may stand here as well.
         path: where to save the figure, if at all.
         dimension: 2 or 3, to say how coordinates form points where the system does not.
     """
+    names, path = split_arguments(quantities, path)
+    if names:
+        check_single(run, "plot")
+        drawings = [drawing_of(run, name) for name in names]
+        return _figure(run, path, 7.4, 1.2 + 2.4 * len(names), lambda figure: _draw_below(figure, run, drawings))
     return _figure(run, path, 12.0, 7.4, lambda figure: _draw_overview(figure, run, dimension))
 
 
@@ -71,20 +81,20 @@ def plot_energy(run, path=None) -> Figure:
 def plot_constraints(run, path=None) -> Figure:
     """The residuals of the constraints at position and velocity level over time, on a logarithmic axis."""
     check_single(run, "plot")
-    if np.shape(run.lam)[-1] == 0:
-        raise InputError("this run has no holonomic constraints to plot.")
+    if np.shape(run.lam)[-1] == 0 and np.shape(run.psi)[-1] == 0:
+        raise InputError("this run has no constraints to plot.")
     return _figure(run, path, 6.4, 3.8, lambda figure: draw_constraints(figure.add_subplot(), run))
 
 
-def _step_sizes(h) -> np.ndarray:
-    h = floats("h", h, finite=True)
-    if h.ndim != 1 or not len(h) or not np.all(h > 0):
-        raise InputError(f"h must be positive step sizes of shape (k,), got {shown(h)}.")
-    return h
+def _step_sizes(hs) -> np.ndarray:
+    hs = floats("hs", hs, finite=True)
+    if hs.ndim != 1 or not len(hs) or not np.all(hs > 0):
+        raise InputError(f"hs must be positive step sizes of shape (k,), got {shown(hs)}.")
+    return hs
 
 
 def plot_convergence(
-    h,
+    hs,
     errors: Mapping,
     path=None,
     *,
@@ -94,21 +104,21 @@ def plot_convergence(
     """Errors against step sizes in double logarithmic axes, with a line of slope `order`.
 
     Args:
-        h: step sizes, or those of each of the errors by its name.
+        hs: step sizes, or those of each of the errors by its name.
         errors: named errors, one per step size.
         path: where to save the figure, if at all.
         order: the order that is claimed.
         labels: of the two axes.
     """
     check_figure(path)
-    if isinstance(h, Mapping):
-        sizes = {name: _step_sizes(own) for name, own in h.items()}
+    if isinstance(hs, Mapping):
+        sizes = {name: _step_sizes(own) for name, own in hs.items()}
         if not isinstance(errors, Mapping) or set(errors) != set(sizes):
-            raise InputError(f"errors must have the names of h, {', '.join(map(str, sizes))}, got {shown(errors)}.")
+            raise InputError(f"errors must have the names of hs, {', '.join(map(str, sizes))}, got {shown(errors)}.")
         errors = {name: named_values("errors", {name: errors[name]}, sizes[name].shape)[name] for name in sizes}
     else:
-        errors = named_values("errors", errors, _step_sizes(h).shape)
-        sizes = dict.fromkeys(errors, _step_sizes(h))
+        errors = named_values("errors", errors, _step_sizes(hs).shape)
+        sizes = dict.fromkeys(errors, _step_sizes(hs))
     h = np.unique(np.concatenate(list(sizes.values())))[::-1]
     order = None if order is None else number("order", order, 0.0, 100.0)
     if not isinstance(labels, tuple | list) or len(labels) != 2 or not all(isinstance(text, str) for text in labels):
@@ -156,10 +166,24 @@ def _figure(run, path, width: float, height: float, draw) -> Figure:
     return figure
 
 
+def _draw_below(figure, run, drawings: Sequence) -> None:
+    """Panels one below the other over the same times."""
+    axes = None
+    for k, draw in enumerate(drawings):
+        axes = figure.add_subplot(len(drawings), 1, k + 1, sharex=axes)
+        draw(axes, run)
+        if k < len(drawings) - 1:
+            axes.tick_params(labelbottom=False)
+            axes.set_xlabel("")
+
+
 def _draw_overview(figure, run, dimension: int | None) -> None:
     panels = [draw_energy] if has_energy(run) else [draw_coordinates]
-    if np.asarray(run.lam).shape[1]:
-        panels += [draw_constraints, draw_multipliers]
+    if np.shape(run.lam)[1] or np.shape(run.psi)[1]:
+        panels.append(draw_constraints)
+    panels += [draw_multipliers] * bool(np.shape(run.lam)[1])
+    if np.shape(run.psi)[1] and run.psi is not run.lam and not np.size(run.impulse):
+        panels.append(draw_reactions)
     if np.size(run.impulse):
         panels.append(draw_gaps)
     if run.invariants:
@@ -182,8 +206,12 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
 
 
 def moving_geometry(run, dimension: int | None) -> Geometry | None:
-    """The points of a run; None where their path shows nothing of the motion."""
+    """The points of a run; None where their path shows nothing of the motion, or where nobody says that its four or
+    more coordinates are those of points."""
     geometry = geometry_of(run, dimension)
+    said = dimension is not None or (run.system is not None and (run.system.provides("points") or len(run.system.bars)))
+    if geometry is not None and geometry.count > 1 and not said and run.system is not None:
+        return None
     return None if geometry is not None and geometry.along_axis else geometry
 
 

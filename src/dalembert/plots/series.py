@@ -109,8 +109,10 @@ def draw_energy(axes, run) -> None:
 
 
 def draw_constraints(axes, run) -> None:
-    """max|g| and max|g_q v + g_t| on a logarithmic axis."""
-    residuals = {r"$\max\,|g|$": run.constraint, r"$\max\,|g_q v + g_t|$": run.hidden}
+    """max|g| and max|g_q v + g_t|, max|k| of nonholonomic constraints, on a logarithmic axis."""
+    levels = [r"|g_q v + g_t|"] * bool(np.shape(run.lam)[1]) + ["|k|"] * bool(np.shape(run.psi)[1])
+    residuals = {r"$\max\,|g|$": run.constraint} if np.shape(run.lam)[1] else {}
+    residuals["$" + r"\max\," + r",\ ".join(levels) + "$"] = run.hidden
     draw_residuals(axes, run.t, residuals)
     axes.set_ylabel("residual")
     time_axis(axes, run)
@@ -158,8 +160,17 @@ def draw_residuals(axes, t, residuals: dict) -> None:
 def draw_multipliers(axes, run) -> None:
     """The multipliers of the holonomic constraints."""
     lam = np.asarray(run.lam)
-    _family(axes, run.t, lam, r"\lambda")
+    draw_family(axes, run.t, lam, r"\lambda")
     scaled_label(axes, r"\lambda" if lam.shape[1] == 1 else r"\lambda_i")
+    time_axis(axes, run)
+    legend_above(axes, columns=MOST_NAMED)
+
+
+def draw_reactions(axes, run) -> None:
+    """The multipliers of the nonholonomic constraints."""
+    psi = np.asarray(run.psi)
+    draw_family(axes, run.t, psi, r"\psi")
+    scaled_label(axes, r"\psi" if psi.shape[1] == 1 else r"\psi_i")
     time_axis(axes, run)
     legend_above(axes, columns=MOST_NAMED)
 
@@ -167,7 +178,7 @@ def draw_multipliers(axes, run) -> None:
 def draw_coordinates(axes, run) -> None:
     """q over time, for systems whose coordinates are not points."""
     q = np.asarray(run.q)
-    _family(axes, run.t, q, "q")
+    draw_family(axes, run.t, q, "q")
     scaled_label(axes, "q" if q.shape[1] == 1 else "q_i")
     time_axis(axes, run)
     legend_above(axes, columns=MOST_NAMED)
@@ -176,7 +187,7 @@ def draw_coordinates(axes, run) -> None:
 def draw_gaps(axes, run) -> None:
     """The distances of all contacts."""
     gap = np.asarray(run.gap)
-    _family(axes, run.t, gap, "g")
+    draw_family(axes, run.t, gap, "g")
     axes.axhline(0.0, color=GREY, linewidth=1.0)
     scaled_label(axes, r"\mathrm{gap}" if gap.shape[1] == 1 else r"\mathrm{gap}_i")
     time_axis(axes, run)
@@ -192,7 +203,8 @@ def family_colors(count: int) -> list:
     return list(mpl.colormaps["viridis"](np.linspace(0.0, 0.85, count)))
 
 
-def _family(axes, t, values: np.ndarray, letter: str) -> None:
+def draw_family(axes, t, values: np.ndarray, letter: str) -> None:
+    """A curve for each column, named where there are few."""
     count = values.shape[1]
     named = 1 < count <= MOST_NAMED
     for k, color in enumerate(family_colors(count)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import choice, count
 from ..errors import InputError
-from ..method import EventCapturing, Method
+from ..method import EventCapturing, Method, RungeKutta, SparkTableau
 from ..problem import AbstractSystem, prepared
 from .consistent import is_traced
 from .loop import Keeping
@@ -69,6 +69,12 @@ def checked(system: AbstractSystem, method: Method, engine: str = "auto", precis
         if isinstance(method, type) and issubclass(method, Method):
             raise InputError(
                 f"expected a method, got the class {method.__name__}; create an instance: {method.__name__}()."
+            )
+        if isinstance(method, RungeKutta | SparkTableau):
+            wrap = "da.Spark" if isinstance(method, SparkTableau) else "da.EventCapturing"
+            raise InputError(
+                f"expected a method such as da.Rattle(), got a tableau, {type(method).__name__}; make a method of it: "
+                f"{wrap}(...)."
             )
         raise InputError(f"expected a method such as da.Rattle(), got {type(method).__name__}.")
     system = prepared(system)

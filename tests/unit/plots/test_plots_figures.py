@@ -98,7 +98,7 @@ def test_failed_run_is_drawn_and_says_so(make, systems, circle_points):
 
 
 def test_no_constraints_to_plot(make, systems, circle_points):
-    with pytest.raises(da.InputError, match="this run has no holonomic constraints to plot"):
+    with pytest.raises(da.InputError, match="this run has no constraints to plot"):
         plots.plot_constraints(make(systems["free"], circle_points(10)))
 
 
