@@ -39,7 +39,7 @@ $(BROWSER): $(INSTALLED) requirements-browser.lock
 	$(BIN)/python -m pip install -r requirements-browser.lock
 	touch $@
 
-test-browser: $(BROWSER) ## Look at the report in a headless Chromium, which must be installed
+test-browser: $(BROWSER) ## Look at the report and the documentation in a headless Chromium, which must be installed
 	$(BIN)/pytest -q -m long tests/browser
 
 lint: $(INSTALLED) ## Check formatting, style and types

@@ -1,8 +1,4 @@
-"""All methods in one place: `da.methods.Rattle()`, and by name in `da.methods.ALL`.
-
->>> sorted(ALL)[:3]
-['energy-momentum', 'energy-momentum-velocity', 'euler-spark-1']
-"""
+"""All methods in one place: `da.methods.Rattle()`, and by name in `da.methods.ALL`."""
 
 from .method import (
     METHODS,

@@ -4,5 +4,6 @@ document$.subscribe(({ body }) => {
       { left: "\\(", right: "\\)", display: false },
       { left: "\\[", right: "\\]", display: true },
     ],
+    throwOnError: false,
   });
 });

@@ -1,0 +1,91 @@
+"""Every page of the built documentation in a real browser, as files and without a network: `make test-browser`."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.long
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted(str(path.relative_to(ROOT / "docs").with_suffix(".html")) for path in (ROOT / "docs").rglob("*.md"))
+WIDTHS = (390, 1400)
+#: What is measured inside a page.
+LOOK = """() => {
+  const wide = document.documentElement.scrollWidth > innerWidth;
+  const inner = (e) => { for (let p = e.parentElement; p; p = p.parentElement)
+    if (/(auto|scroll|hidden)/.test(getComputedStyle(p).overflowX)) return true; return false; };
+  return {
+    culprits: wide ? [...document.querySelectorAll('main *')]
+      .filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !inner(e))
+      .slice(0, 5).map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`) : [],
+    wide: document.documentElement.scrollWidth - innerWidth,
+    formulas: document.querySelectorAll('.arithmatex').length,
+    rendered: document.querySelectorAll('.arithmatex .katex').length,
+    wrong: [...document.querySelectorAll('.katex-error')].map((e) => e.textContent),
+    broken: [...document.images].filter((i) => i.complete && i.naturalWidth === 0).map((i) => i.src),
+    anchors: [...document.querySelectorAll("article a[href^='#']")]
+      .filter((a) => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).map((a) => a.hash),
+  };
+}"""
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> pathlib.Path:
+    """The built pages: those in $DALEMBERT_SITE, or built here."""
+    if "DALEMBERT_SITE" in os.environ:
+        return pathlib.Path(os.environ["DALEMBERT_SITE"])
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def opened(browser, path: pathlib.Path, width: int):
+    """A page with the network blocked, and the list of what went wrong in it."""
+    troubles: list[str] = []
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    context.set_offline(True)
+    page = context.new_page()
+    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    page.on("request", lambda request: troubles.append(request.url) if request.url.startswith("http") else None)
+    page.goto(path.as_uri(), wait_until="load")
+    return page, troubles
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page(browser, site, name, width):
+    page, troubles = opened(browser, site / name, width)
+    page.evaluate("document.fonts.ready")
+    found = page.evaluate(LOOK)
+    page.context.close()
+    assert troubles == []
+    assert found["rendered"] >= found["formulas"]
+    assert found.pop("formulas") >= 0
+    assert found["wide"] <= 0, found["culprits"]
+    assert found["wrong"] == found["broken"] == found["anchors"] == []
+
+
+def test_there_are_formulas(browser, site):
+    page, _ = opened(browser, site / "methods.html", 1400)
+    assert page.locator(".katex").count() > 20
+    assert page.evaluate("document.fonts.check('16px KaTeX_Main')")
+    page.context.close()
+
+
+def test_the_search_works_from_files(browser, site):
+    page, troubles = opened(browser, site / "index.html", 1400)
+    page.locator(".md-search__input").click()
+    page.keyboard.type("symplectic")
+    page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
+    assert page.locator(".md-search-result__item").count() > 0
+    page.context.close()
+    assert troubles == []
