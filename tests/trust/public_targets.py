@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from bad_inputs import Target
+from control_targets import control_targets
 from model_targets import model_targets
 
 import dalembert as da
@@ -289,8 +290,8 @@ def _results() -> list[Target]:
         Target("plots.plot_constraints", da.plots.plot_constraints, lambda: {"run": short_run()},
                run | {"path": "path"}),
         Target("plots.plot_convergence", da.plots.plot_convergence,
-               lambda: {"h": [0.1, 0.05], "errors": {"a": [1e-2, 1e-3]}},
-               {"h": "sizes", "errors": "other", "path": "path", "order": "number", "labels": "other"}),
+               lambda: {"hs": [0.1, 0.05], "errors": {"a": [1e-2, 1e-3]}},
+               {"hs": "sizes", "errors": "other", "path": "path", "order": "number", "labels": "other"}),
         Target("plots.plot_energy_errors", da.plots.plot_energy_errors,
                lambda: {"t": [0.0, 1.0], "errors": {"a": [1e-3, 1e-2]}},
                {"t": "vector", "errors": "other", "path": "path"}),
@@ -301,4 +302,4 @@ def _results() -> list[Target]:
 
 def public_targets() -> list[Target]:
     """All of them."""
-    return [*_runs(), *_measures(), *_methods(), *_gallery(), *_results(), *model_targets()]
+    return [*_runs(), *_measures(), *_methods(), *_gallery(), *_results(), *model_targets(), *control_targets()]

@@ -19,7 +19,9 @@ from dalembert.cli.app import run
 #: Names that are not called with arguments of a user's: records, base classes, methods without arguments.
 NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
-    "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "Event", "Events", "Frictionless", "Interpolated",
+    "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance", "Equilibrium",
+    "Event", "Events", "Frictionless", "Interpolated",
+    "Linearisation", "Regulator", "StepperState", "Tracker", "View",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
     "StepResolution", "Sweep", "Status", "GaussSpark", "LobattoSpark", "diagnostics", "errors", "invariants", "methods",
     "tableaux",

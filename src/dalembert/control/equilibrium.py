@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import floats, number, shown
+from ..arguments import count, floats, number, shown
 from ..engine import Function
 from ..errors import InputError, ModelError, StepFailure
 from ..problem import AbstractSystem, Inputs, holding, inputs_of, prepared, undriven
@@ -89,6 +89,7 @@ def equilibrium(
         max_iterations: of Newton's method.
     """
     system, t = undriven(prepared(system)), number("t", t)
+    max_iterations = count("max_iterations", max_iterations)
     q = floats("guess", guess, finite=True)
     if q.ndim != 1:
         raise InputError(f"guess must have shape (n,), got {q.shape}.")
@@ -114,8 +115,7 @@ def equilibrium(
 
 def _free(inputs: Inputs, free: Sequence[str]) -> tuple[int, ...]:
     places = {name: [place.start + j for j in range(place.stop - place.start)] for name, place in inputs.places.items()}
-    wrong = [name for name in free if name not in places] if not isinstance(free, str) else [free]
-    if wrong:
+    if not isinstance(free, tuple | list) or any(not isinstance(name, str) or name not in places for name in free):
         raise InputError(f"free must be a sequence of names of inputs, of {', '.join(places) or 'none'}; "
                          f"got {shown(free)}.")  # fmt: skip
     return tuple(index for name in free for index in places[name])

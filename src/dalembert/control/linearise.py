@@ -27,7 +27,7 @@ from ..errors import InputError, ModelError
 from ..formulation import Acceleration
 from ..method import Method
 from ..problem import AbstractSystem, driven, holding, inputs_of, prepared, undriven
-from ..stepping import Family, accelerations, flat_parameters, for_family, independent_rows, layout_of
+from ..stepping import Family, accelerations, checked, flat_parameters, for_family, independent_rows, layout_of
 from .step_maps import step_maps
 from .with_input import checked_input, mechanics_with
 
@@ -107,6 +107,8 @@ def linearise(
     v = np.zeros_like(q) if v is None else floats("v", v, finite=True)
     if q.ndim != 1 or v.shape != q.shape:
         raise InputError(f"q and v must have the same shape (n,), got {q.shape} and {v.shape}.")
+    if method is not None:
+        checked(system, method)
     if (method is None) != (h is None):
         raise InputError("give method and h together, or none of them.")
     if system.provides("gap"):

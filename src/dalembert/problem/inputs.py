@@ -27,6 +27,8 @@ import numpy as np
 from ..arguments import count, floats, shown
 from ..errors import InputError, ModelError
 
+#: An input has at most so many numbers: more are a mistake, and would not fit into memory.
+MOST_NUMBERS = 1_000_000
 #: What the functions of a driven system read, beside the fields of the system itself.
 VALUES, SPAN, LAW = "input_values", "input_span", "input_law"
 
@@ -40,7 +42,7 @@ class Input:
     upper: Any = np.inf
 
     def __post_init__(self) -> None:
-        count("Input: size", self.size)
+        count("Input: size", self.size, most=MOST_NUMBERS)
         lower, upper = self.bounds
         if np.any(np.isnan(lower)) or np.any(np.isnan(upper)) or np.any(lower > upper):
             raise InputError(f"Input: lower must not exceed upper, got {shown(self.lower)} and {shown(self.upper)}.")

@@ -64,7 +64,7 @@ class Sampled:
         """Period and delay as numbers of steps."""
         counts = []
         for name, length in (("period", self.period), ("delay", self.delay)):
-            steps = round(length / h)
+            steps = round(min(length / h, 1e18))  # a quotient that is no finite number is no multiple either
             if abs(steps * h - length) > 1e-9 * max(length, h) or (name == "period" and not steps):
                 raise InputError(f"Sampled: {name} = {length:g} is not a multiple of the step size h = {h:g}.")
             counts.append(steps)

@@ -7,9 +7,8 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from ..arguments import choice, floats
+from ..arguments import choice, floats, shown
 from ..errors import InputError
 
 #: The kinds by the degree of their pieces.
@@ -56,7 +55,7 @@ def interpolated(t, values, kind: str = "linear") -> Table:
     choice("kind", kind, DEGREES)
     times, table = floats("t", t, finite=True), floats("values", values, finite=True)
     if times.ndim != 1 or len(times) < 2 or np.any(np.diff(times) <= 0):
-        raise InputError(f"t must be two or more ascending times, got shape {times.shape}: {times[:5]}.")
+        raise InputError(f"t must be two or more ascending times, got shape {times.shape}: {shown(t)}.")
     if table.ndim not in (1, 2) or len(table) != len(times):
         raise InputError(f"values must have shape ({len(times)},) or ({len(times)}, k), got {table.shape}.")
     rows = table.reshape(len(times), -1)
@@ -66,5 +65,7 @@ def interpolated(t, values, kind: str = "linear") -> Table:
     elif kind == "linear":
         coefficients = np.stack([rows[:-1], np.diff(rows, axis=0) / np.diff(times)[:, None]], axis=1)
     else:
+        from scipy.interpolate import CubicSpline  # here: it takes half a second to load, and few models need it
+
         coefficients = np.moveaxis(CubicSpline(times, rows).c[::-1], 0, 1)
     return Table(times, np.ascontiguousarray(coefficients), table.ndim == 1)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import count, floats, number, positive, shown
+from ..arguments import count, flag, floats, number, positive, shown
 from ..engine import OK, LaneSteps, Stepwise, raising, stepwise
 from ..errors import InputError, MethodDoesNotFit, StepFailure
 from ..method import EventCapturing, Method
@@ -124,14 +124,14 @@ class Stepper:
         system = checked(system, method, engine)
         #: The inputs of the system: names, places in u, bounds.
         self.inputs = inputs_of(system)
-        self.points = tuple(number("points", c) for c in points)
-        if not self.points or len(set(self.points)) < len(self.points):
+        self.points: tuple[float, ...] = tuple(floats("points", points, finite=True).ravel().tolist())
+        if np.ndim(points) != 1 or not self.points or len(set(self.points)) < len(self.points):
             raise InputError(f"points must be one or more different numbers, got {shown(points)}.")
         if len(self.points) > 1 and not self.inputs.size:
             raise InputError(f"points are those of inputs, and {type(system).__name__} declares none.")
         self._system = driven(system, self.points) if self.inputs.size else system
         self._method, self._h = method, positive("h", h)
-        self._options = Options(h=self._h, project=project, engine=engine)
+        self._options = Options(h=self._h, project=flag("project", project), engine=engine)
         self._prepared: Prepared | None = None
         self._u_shape = (len(self.points), self.inputs.size)
         most = np.finfo(np.float64).max

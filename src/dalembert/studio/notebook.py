@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import pathlib
 
-import numpy as np
-
-from ..arguments import count, instance
+from ..arguments import count, floats, instance
 from ..arguments import path as checked_path
 from ..errors import InputError
 from ..method import Method, method_named
@@ -85,7 +83,7 @@ def view(
         raise InputError("da.view needs q0 and v0, or neither of them for a system of the gallery.")
     launch = None
     if q0 is not None and v0 is not None:
-        launch = Launch(np.asarray(q0, dtype=float), np.asarray(v0, dtype=float), 0.0, 10.0, 0.01)
+        launch = Launch(floats("q0", q0, finite=True), floats("v0", v0, finite=True), 0.0, 10.0, 0.01)
     exhibit = system_exhibit("system", system, launch)
     start = exhibit.start(system)
     run = simulate(

@@ -41,7 +41,7 @@ def test_rolled_code_finds_the_scales_of_arrays(method, known):
     assert runner.report()["code"] == "rolled"
     x = np.linspace(-1.0, 2.0, len(runner.step.unknowns)) if known else None
     first = runner.run(runner.first_carry(state), 0.0, 0.01, 5, 5, parameters, 1).saved
-    found = runner._scaling(state, x, 0.3, 0.01, parameters)
+    found = runner.scaling(state, x, 0.3, 0.01, parameters)
     columns = (state[:, None], None if x is None else x[:, None])
     arrays = NewtonScaling(runner.step)(*columns, 0.3, 0.01, parameters[:, None])[:, 0]
     np.testing.assert_allclose(found, arrays, rtol=1e-9)

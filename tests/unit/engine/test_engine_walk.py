@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from dalembert.engine.program.array_program import ArrayProgram
-from dalembert.engine.program.program import NUMPY
-from dalembert.engine.values.array_values import ArrayEvaluator
+from dalembert.engine.values.array_values import OPERANDS, ArrayEvaluator
 
-_OPERANDS = {op: 3 if op == "select" else function.nin for op, function in NUMPY.items() if op != "select"}
-_OPERANDS["select"] = 3
+_OPERANDS = dict(OPERANDS)  # operation -> how many operands it has
 
 
 @pytest.mark.parametrize("op", _OPERANDS)

@@ -6,9 +6,8 @@ import pytest
 
 import dalembert as da
 from dalembert.stepping import Layout, assemble, prologue
-from dalembert.stepping import equal_steps as loop
 from dalembert.stepping.drive import integrate
-from dalembert.stepping.equal_steps import CHUNK_NUMBERS
+from dalembert.stepping.equal_steps import CHUNK_NUMBERS, _capacity
 
 
 class Pendulum(da.System):
@@ -96,7 +95,7 @@ def test_long_run_keeps_only_what_is_saved():
 
 def test_chunk_of_a_large_system_stays_small():
     for n_state, save_every, steps in ((5, 1, 20_000), (8000, 1, 20_000), (8000, 7, 10**6), (5, 10**6, 100)):
-        capacity = loop._capacity(n_state, save_every, steps)
+        capacity = _capacity(n_state, save_every, steps)
         assert 1 <= capacity <= max(1, -(-steps // save_every))
         assert capacity * n_state <= max(CHUNK_NUMBERS, n_state)
 

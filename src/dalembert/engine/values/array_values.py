@@ -11,7 +11,7 @@ from ..program.program import NUMPY
 from .compiled_walk import compiled_walk
 
 #: every operation, and how many operands it has
-_OPERANDS = tuple(
+OPERANDS = tuple(
     (op, {"select": 3, "erf": 1, "erfc": 1}.get(op) or getattr(function, "nin", 2)) for op, function in NUMPY.items()
 )
 
@@ -78,7 +78,7 @@ class _CompiledWalk:
     """The layers of an evaluator as segments for `llvm_walk.py`."""
 
     def __init__(self, layers: list[tuple], size: int) -> None:
-        codes = {op: code for code, (op, _) in enumerate(_OPERANDS)}
+        codes = {op: code for code, (op, _) in enumerate(OPERANDS)}
         self._codes = np.array([codes[op] for op, _, _ in layers], dtype=np.int32)
         self._firsts = np.array([where.start for _, where, _ in layers], dtype=np.int64)
         self._lasts = np.array([where.stop for _, where, _ in layers], dtype=np.int64)
@@ -86,7 +86,7 @@ class _CompiledWalk:
         for _, where, arguments in layers:
             for row, places in zip(self._places, arguments, strict=False):
                 row[where] = places
-        self._walk = compiled_walk(_OPERANDS)
+        self._walk = compiled_walk(OPERANDS)
 
     def __call__(self, values: np.ndarray) -> None:
         tables = (values, self._codes, self._firsts, self._lasts)
@@ -134,7 +134,7 @@ class ArrayValues:
         tables = (numbers, kinds[computed], first + starts[computed], first + ends[computed])
         operands = [place[np.maximum(a, 0)] for a in program.arguments(new)]
         before = first * operands[0].itemsize  # the walk looks for operands at the rows of their operations
-        compiled_walk(_OPERANDS, self._lanes)(
+        compiled_walk(OPERANDS, self._lanes)(
             *(t.ctypes.data for t in tables), len(tables[1]), *(a.ctypes.data - before for a in operands)
         )
 
