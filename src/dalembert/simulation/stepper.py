@@ -12,11 +12,12 @@ from ..errors import InputError, MethodDoesNotFit, StepFailure
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem, driven, held, inputs_of
 from ..stepping import (
+    Given,
     Layout,
+    Members,
     Options,
     Prepared,
     accelerations,
-    batch_states,
     checked,
     parameter_places,
     prepare_batch,
@@ -284,11 +285,10 @@ class BatchStepper(Stepper):
             raise InputError("give q0 with v0 or p0, or none of them.")
         self._t0 = self._t0 if t0 is None else number("t0", t0)
         with held():
-            given, members = self._given, len(self._given[0])
-            batch = prepare_batch(
-                self._system, self._method, *given, self._t0, self._h, members, project=self._options.project
-            )
-        self._layout, self._lanes = batch.layout, LaneSteps(batch.runner, self._t0, self._h)
+            rows = len(self._given[0])
+            members = Members(self._system, Given(*self._given), self._t0, rows, self._options.project)
+            runner = prepare_batch(members, self._method, self._h)
+        self._layout, self._lanes = members.layout, LaneSteps(runner, self._t0, self._h)
         self._known_failed = np.zeros(self._lanes.members, bool)
         return self.state
 
@@ -342,9 +342,8 @@ class BatchStepper(Stepper):
         if rows[0] is None or len(rows[0]) != len(which):
             raise InputError(f"q0 must have a row for each of the {len(which)} members, got shape {np.shape(q0)}.")
         with held():
-            at = {"t0": self.t, "members": len(which), "project": self._options.project}
-            _, states = batch_states(self._system, rows[0], rows[1], rows[2], **at)
-        self._lanes.restart(which, states)
+            members = Members(self._system, Given(*rows), self.t, len(which), self._options.project)
+            self._lanes.restart(which, members.states)
         self._known_failed[which] = False
         return self.state
 

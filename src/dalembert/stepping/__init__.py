@@ -6,7 +6,7 @@ from .backwards import cause_in_substeps
 from .consistent import ConsistentStart, consistent, is_traced
 from .dense import inside_steps, repeated_steps
 from .drive import integrate
-from .ensemble import batch_states, member, observe_batch, prepare_batch
+from .ensemble import prepare_batch
 from .events import EVENT_PREFIX, Event, Events
 from .family import (
     OBSERVABLES,
@@ -20,8 +20,9 @@ from .family import (
     parameter_places,
     recognised,
 )
+from .members import Members, member, observe_batch
 from .model_check import independent_rows, layout_of
-from .options import Options, checked, checked_save_every
+from .options import Given, Options, checked, checked_save_every
 from .prologue import Prepared, prepare_run
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
@@ -38,7 +39,9 @@ __all__ = [
     "Event",
     "Events",
     "Family",
+    "Given",
     "Layout",
+    "Members",
     "Options",
     "Prepared",
     "Report",
@@ -47,7 +50,6 @@ __all__ = [
     "accelerations",
     "assemble",
     "assemble_model",
-    "batch_states",
     "cause_in_substeps",
     "check_fit",
     "check_model",

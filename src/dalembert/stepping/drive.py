@@ -21,10 +21,11 @@ from ..engine import OK, run_traced
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
 from .adaptive import run_adaptive_steps
-from .ensemble import integrate_ensemble
+from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
 from .event_run import run_events
 from .family import flat_parameters
+from .members import Members
 from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
 from .prologue import begin
 from .run import Run
@@ -78,9 +79,9 @@ def _run_batch(
     save_every = checked_save_every(options.save_every, grid.steps)
     check_room(members * (grid.steps // save_every + 1), state_size(given.q0))
     found = integrate_ensemble(
-        system, method, *given, *grid, save_every, project=options.project, compensated=options.compensated,
-        members=members, engine=options.engine, redundant=options.redundant,
-    )  # fmt: skip
+        Members(system, given, grid.t0, members, options.project, options.redundant),
+        Steps(method, grid.h, grid.steps, save_every, options.compensated, options.engine == "cuda"),
+    )
     times = np.broadcast_to(grid.times(save_every)[: found.states.shape[1]], found.states.shape[:2])
     return Run(
         system, method, found.layout, found.rows, times, found.states, None, None, found.status, grid.h, found.stats

@@ -1,4 +1,4 @@
-"""An ensemble: many starts, or many parameter values, of one system in one vectorised run."""
+"""An ensemble: the members of a batch side by side in vectors, or on a GPU, in one run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import functools
 import time
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from ..arguments import floats
 from ..engine import (
     INTERRUPTED,
     NOT_CONVERGED,
@@ -22,47 +20,13 @@ from ..engine import (
     Unkeyed,
     choose_engine,
 )
-from ..errors import InconsistentStart, InputError, UnsupportedByEngine
+from ..errors import InputError, UnsupportedByEngine
+from ..method import Method
 from ..problem import AbstractSystem
-from .consistent import START_TOLERANCE, Start, prepare_start
-from .family import equation_rows, flat_parameters, multipliers, observe
-from .options import batched_fields
+from .members import Members, member
 from .prologue import runner_for
 from .redundant import RedundantRun, good_steps
-from .scales import batch_scales, relative
 from .step import Layout, assemble
-
-
-def member(system: AbstractSystem, index: int) -> AbstractSystem:
-    """One member of a batch of systems."""
-    changes = {name: getattr(system, name)[index] for name in batched_fields(system)}
-    return dataclasses.replace(system, **changes) if changes else system
-
-
-def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
-    """The parameter vectors of all members, (members, parameters)."""
-    first = np.asarray(flat_parameters(member(system, 0)))
-    rows = np.broadcast_to(first, (members, len(first))).copy()
-    if batched_fields(system):
-        position = {}
-        leaves = jax.tree_util.tree_leaves_with_path(member(system, 0))
-        offset = 0
-        for path, leaf in leaves:
-            if isinstance(leaf, float | np.ndarray | np.generic | jax.Array):
-                position[jax.tree_util.keystr(path).lstrip(".")] = offset
-                offset += np.size(leaf)
-        for name in batched_fields(system):
-            rows[:, position[name]] = np.asarray(getattr(system, name))
-    return rows
-
-
-def observe_batch(system: AbstractSystem, name: str, t, q, v, p) -> np.ndarray:
-    """One of the observables for every saved state of every member, (members, N, ...)."""
-    members, count = q.shape[:2]
-    t, q, v, p = (np.reshape(part, (members * count, *part.shape[2:])) for part in (t, q, v, p))
-    parameters = np.repeat(parameter_rows(system, members), count, axis=0)
-    found = observe(member(system, 0), name, t, q, v, p, parameters)
-    return found.reshape(members, count, -1)
 
 
 @dataclasses.dataclass
@@ -76,95 +40,81 @@ class EnsembleResult:
     rows: tuple[int, ...] | None = None  # of dependent constraints, those imposed on the first member
 
 
-def integrate_ensemble(
-    system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, steps: int, save_every: int, *, project: bool,
-    compensated: bool, members: int, engine: str = "auto", redundant: str = "refuse",
-) -> EnsembleResult:  # fmt: skip
+class Steps(NamedTuple):
+    """The steps that a batch has to take, and how."""
+
+    method: Method
+    h: float
+    count: int
+    save_every: int
+    compensated: bool = True
+    on_gpu: bool = False
+
+
+def integrate_ensemble(members: Members, steps: Steps) -> EnsembleResult:
     """Run all members; those that fail in the vector code are run again alone, with everything the engine has.
 
     Of constraints that depend on each other all members impose the rows that suit the first; members that these do not
     keep on all constraints are run alone too.
     """
-    parameters = parameter_rows(system, members)
-    first = member(system, 0)
-    q, second, name = _rows_of(q0, v0, p0, members)
-    start = prepare_start(
-        first, q[0], second[0] if name == "v0" else None, second[0] if name == "p0" else None, t0, project=project,
-        redundant=redundant,
-    )  # fmt: skip
-    if start.rows is not None:
-        return run_redundant(
-            system, method, start, _members(system, q, second, name, t0, project, redundant), parameters, t0, h, steps,
-            save_every, compensated, engine,
-        )  # fmt: skip
-    layout = start.layout
-    states = _starts(system, first, layout, q, second, name, t0, parameters, project, redundant)
-    functions = assemble(first, method, layout, None)
-    begun = time.perf_counter()
-    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states[:1], t0, h, parameters[:1])))
+    if members.start.rows is not None:
+        return _run_redundant(members, steps)
+    states, begun = members.states, time.perf_counter()
+    plan = _Plan(assemble(members.first, steps.method, members.layout, None), members.t0, members.parameters, steps)
+    runner = plan.runner(states)
     compiled = time.perf_counter()
-    runner, plan = runner.begin(states, parameters), _Plan(functions, compensated, parameters, t0, h, steps, save_every)
+    runner = runner.begin(states, members.parameters)
     with Interruption() as interruption:
         found = _together(runner, plan, states, interruption)
         failed = np.flatnonzero(runner.failed >= 0)
-        status = np.full(members, OK if found.steps == steps else INTERRUPTED)
+        status = np.full(members.count, OK if found.steps == steps.count else INTERRUPTED)
         status[failed] = INTERRUPTED if interruption.wanted else NOT_CONVERGED
         if not interruption.wanted:
             _alone(plan, states, failed, found.states, status, interruption)
     if interruption.wanted and not found.steps:
         raise KeyboardInterrupt
-    stats = {
+    return EnsembleResult(
+        found.states, status, members.layout, _stats(runner, members, found, len(failed), begun, compiled)
+    )
+
+
+def _stats(
+    runner: EnsembleRun | CudaRun, members: Members, found: _Together, alone: int, begun: float, compiled: float
+) -> dict[str, Any]:
+    """What a run says of itself; `begun` and `compiled` are the times at which compiling began and ended."""
+    return {
         "engine": runner.name,
-        "members": members,
+        "members": members.count,
         "steps": found.steps,
         "compile_seconds": compiled - begun,
         "wall_seconds": time.perf_counter() - compiled,
         "vector_iterations": found.iterations,
-        "run_alone": len(failed),
+        "run_alone": alone,
         **runner.report(),
     }
-    return EnsembleResult(found.states, status, layout, stats)
 
 
-class Batch(NamedTuple):
-    """A batch that is ready to take its first step."""
-
-    runner: EnsembleRun
-    layout: Layout
-    first: AbstractSystem  # the first member
-
-
-def prepare_batch(
-    system: AbstractSystem, method, q0, v0, p0, t0: float, h: float, members: int, project: bool
-) -> Batch:  # fmt: skip
+def prepare_batch(members: Members, method: Method, h: float) -> EnsembleRun:
     """A batch for steps of the size h from t0 on; how many there will be is open."""
-    first, parameters = member(system, 0), parameter_rows(system, members)
-    layout, states = batch_states(system, q0, v0, p0, t0, members, project)
-    functions = assemble(first, method, layout, None)
-    runner = _ensemble(functions, True, False, Unkeyed((states[:1], t0, h, parameters[:1])))
+    functions = assemble(members.first, method, members.layout, None)
+    plan = _Plan(functions, members.t0, members.parameters, Steps(method, h, 0, 1))
+    runner = plan.runner(members.states)
     assert isinstance(runner, EnsembleRun)
-    return Batch(runner.begin(states, parameters), layout, first)
-
-
-def batch_states(system: AbstractSystem, q0, v0, p0, t0: float, members: int, project: bool) -> tuple[Layout, Any]:
-    """The layout of states, and the consistent starting states of all members."""
-    first, parameters = member(system, 0), parameter_rows(system, members)
-    q, second, name = _rows_of(q0, v0, p0, members)
-    given = (second[0], None) if name == "v0" else (None, second[0])
-    start = prepare_start(first, q[0], *given, t0, project=project, redundant="refuse")
-    return start.layout, _starts(system, first, start.layout, q, second, name, t0, parameters, project, "refuse")
+    return runner.begin(members.states, members.parameters)
 
 
 class _Plan(NamedTuple):
-    """What a batch has to do."""
+    """What a batch has to do: steps of these functions from t0 on, each member with its parameters."""
 
     functions: StepFunctions
-    compensated: bool
-    parameters: np.ndarray
     t0: float
-    h: float
-    steps: int
-    save_every: int
+    parameters: np.ndarray
+    steps: Steps
+
+    def runner(self, states: np.ndarray) -> EnsembleRun | CudaRun:
+        """What takes the steps of all members from these states on; pivots are chosen at the first of them."""
+        _, h, _, _, compensated, on_gpu = self.steps
+        return _ensemble(self.functions, compensated, on_gpu, Unkeyed((states[:1], self.t0, h, self.parameters[:1])))
 
 
 class _Together(NamedTuple):
@@ -177,13 +127,14 @@ class _Together(NamedTuple):
 
 def _together(runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, interruption: Interruption) -> _Together:
     """All members side by side, as far as they come."""
+    count, h, save_every = plan.steps.count, plan.steps.h, plan.steps.save_every
     saved, taken, iterations = [states[:, None]], 0, 0
     try:
-        while taken < plan.steps and not interruption.wanted:
-            saves = min(max(runner.chunk_steps // plan.save_every, 1), runner.most_saves())
+        while taken < count and not interruption.wanted:
+            saves = min(max(runner.chunk_steps // save_every, 1), runner.most_saves())
             begins = True
-            for todo in runner.pieces(min(saves * plan.save_every, plan.steps - taken)):
-                rows, spent = interruption.call(runner.run, plan.t0, plan.h, todo, plan.save_every, begins)
+            for todo in runner.pieces(min(saves * save_every, count - taken)):
+                rows, spent = interruption.call(runner.run, plan.t0, h, todo, save_every, begins)
                 saved.append(rows)
                 iterations, taken, begins = iterations + spent, taken + todo, False
                 if interruption.wanted:
@@ -198,7 +149,7 @@ def _alone(
     interruption: Interruption,
 ) -> None:  # fmt: skip
     """These members one by one; what they reach, and how they end, replaces what stands there."""
-    _, _, parameters, t0, h, steps, save_every = plan
+    _, t0, parameters, (_, h, steps, save_every, _, _) = plan
     runner: Any = None
     try:
         for k in members:
@@ -220,7 +171,8 @@ def _alone(
 
 
 def _single(plan: _Plan, state: np.ndarray, parameters: np.ndarray) -> Any:
-    return choose_engine(plan.functions, state, plan.t0, plan.h, parameters, compensated=plan.compensated, fresh=True)
+    steps = plan.steps
+    return choose_engine(plan.functions, state, plan.t0, steps.h, parameters, compensated=steps.compensated, fresh=True)
 
 
 def forget_ensembles() -> None:
@@ -240,107 +192,65 @@ def _ensemble(functions, compensated: bool, on_gpu: bool, start: Unkeyed) -> Ens
         raise InputError(f"this system cannot run as a native ensemble: {reason}. Use jax.vmap instead.") from reason
 
 
-def _rows_of(q0, v0, p0, members: int):
-    if (v0 is None) == (p0 is None):
-        raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
-    name, second = ("v0", v0) if v0 is not None else ("p0", p0)
-    rows = []
-    for label, value in (("q0", q0), (name, second)):
-        array = floats(label, value, finite=True)
-        if array.ndim not in (1, 2) or not array.size:
-            raise InputError(f"{label} must have shape (n,) or (members, n), got shape {array.shape}.")
-        rows.append(np.broadcast_to(array, (members, array.shape[-1])))
-    if rows[0].shape != rows[1].shape:
-        raise InputError(f"{name} must have the shape of q0, {rows[0].shape}, got {rows[1].shape}.")
-    return rows[0], rows[1], name
-
-
-def _members(system, q, second, name, t0, project, redundant) -> list[Start]:
-    """The starts, member by member."""
-    given = ((row, None) if name == "v0" else (None, row) for row in second)
-    return [
-        prepare_start(member(system, k), q[k], v0, p0, t0, project=project, redundant=redundant)
-        for k, (v0, p0) in enumerate(given)
-    ]
-
-
-def run_redundant(
-    system, method, start: Start, starts: list[Start], parameters, t0, h, steps, save_every, compensated, engine
-) -> EnsembleResult:
+def _run_redundant(members: Members, steps: Steps) -> EnsembleResult:
     """A batch whose constraints depend on each other: all steps of all members are tested on all rows."""
-    first, rows, members = member(system, 0), start.rows, len(starts)
+    rows, begun = members.start.rows, time.perf_counter()
     assert rows is not None
-    functions = assemble(first, method, start.layout, rows)
-
-    def alone(k: int) -> tuple[RedundantRun, np.ndarray]:
-        def build(functions, state, t):
-            return choose_engine(functions, state, t, h, parameters[k], compensated=compensated, fresh=True)
-
-        runner, _, state = runner_for(member(system, k), method, starts[k], t0, build)
-        assert isinstance(runner, RedundantRun)  # since some of its rows depend on others
-        return runner, state
-
-    begun, (whole, _) = time.perf_counter(), alone(0)
-    together = np.array([k for k in range(members) if starts[k].rows == rows])
-    states = np.stack([np.concatenate([np.ravel(part) for part in starts[k].state]) for k in together])
-    runner = _ensemble(functions, compensated, engine == "cuda", Unkeyed((states[:1], t0, h, parameters[together[:1]])))
+    whole, _ = _alone_redundant(members, steps, 0)
+    functions = assemble(members.first, steps.method, members.layout, rows)
+    together = np.array([k for k in range(members.count) if members.starts[k].rows == rows])
+    plan = _Plan(functions, members.t0, members.parameters[together], steps)
+    states = np.stack([np.concatenate([np.ravel(part) for part in members.starts[k].state]) for k in together])
+    runner = plan.runner(states)
     compiled = time.perf_counter()
-    runner = runner.begin(states, parameters[together])
-    saved = [whole.full(states)[:, None]]
-    lost, taken, iterations = np.zeros(len(together), bool), 0, 0
-    while taken < steps:
-        todo = min(max(runner.chunk_steps, 1), runner.most_saves(), steps - taken)
-        every, spent = runner.run(t0, h, todo, 1, True)
-        numbers = taken + 1 + np.arange(every.shape[1])
-        every = whole.full(every)
-        for j, k in enumerate(together):
-            if not lost[j]:
-                good, _ = good_steps(member(system, int(k)), method, whole.layout, t0 + h * numbers, every[j])
-                lost[j] = good < len(numbers)
-        saved.append(every[:, numbers % save_every == 0])
-        iterations, taken = iterations + spent, taken + todo
-    result = np.zeros((members, steps // save_every + 1, whole.layout.n_state))
-    failed = np.zeros(members, np.int64)
-    result[together], failed[together] = np.concatenate(saved, axis=1), np.where(lost, 0, runner.failed)
-    single = [k for k in range(members) if k not in together or failed[k] >= 0]
+    runner = runner.begin(states, plan.parameters)
+    found, lost = _together_redundant(runner, plan, states, whole, [member(members.system, int(k)) for k in together])
+    result = np.zeros((members.count, steps.count // steps.save_every + 1, whole.layout.n_state))
+    failed = np.zeros(members.count, np.int64)
+    result[together], failed[together] = found.states, np.where(lost, 0, runner.failed)
+    single = [k for k in range(members.count) if k not in together or failed[k] >= 0]
     for k in single:
-        own, state = alone(k)
-        carry = own.first_carry(state)
-        chunk = own.run(carry, t0, h, steps, save_every, parameters[k], steps // save_every)
+        own, state = _alone_redundant(members, steps, k)
+        carry, saves = own.first_carry(state), steps.count // steps.save_every
+        chunk = own.run(carry, members.t0, steps.h, steps.count, steps.save_every, members.parameters[k], saves)
         result[k, 0] = np.asarray(carry.state)
         result[k, 1:] = chunk.saved[-1] if len(chunk.saved) else carry.state
         result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
         failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
-    stats = {
-        "engine": runner.name, "members": members, "steps": steps, "compile_seconds": compiled - begun,
-        "wall_seconds": time.perf_counter() - compiled, "vector_iterations": iterations, "run_alone": len(single),
-        **runner.report(),
-    }  # fmt: skip
-    return EnsembleResult(result, np.where(failed < 0, OK, NOT_CONVERGED), whole.layout, stats, rows)
+    return EnsembleResult(
+        result, np.where(failed < 0, OK, NOT_CONVERGED), whole.layout,
+        _stats(runner, members, found, len(single), begun, compiled), rows,
+    )  # fmt: skip
 
 
-def _starts(system, first, layout: Layout, q, second, name, t0, parameters, project, redundant) -> np.ndarray:
-    """State vectors of all members. Explicit p = L_v(v) at once; what needs a solve, member by member."""
-    members = len(q)
-    explicit = (name == "v0") != first.gives_velocity
-    if project or not explicit:
-        starts = _members(system, q, second, name, t0, project, redundant)
-        return np.stack([np.asarray(layout.flatten(start.state)) for start in starts])
-    t = np.full(members, t0)
-    which = "legendre by p" if name == "v0" else "legendre by v"
-    other = -equation_rows(first, which, np.zeros_like(q), t, q, second, parameters=parameters)
-    v, p = (second, other) if name == "v0" else (other, second)
-    size, speed = (np.max(np.abs(part), axis=1, initial=0.0) for part in (q, v))
-    for level, terms in batch_scales(first, t0, q[0], v[0], np.where(size > 0, size, 1.0), speed):
-        defects = np.abs(observe(first, level, t, q, v, p, parameters))
-        defect, parts = np.max(defects, axis=1, initial=0.0), np.max(relative(defects, terms), axis=1, initial=0.0)
-        worst = int(np.argmax(parts))
-        if parts[worst] > START_TOLERANCE:
-            kind = "position" if level == "all constraints" else "velocity"
-            which = "constraint" if kind == "velocity" and first.provides("nonholonomic") else "holonomic constraint"
-            raise InconsistentStart(
-                f"{type(first).__name__}: member {worst} of the batch violates a {which} at {kind} level "
-                f"by {defect[worst]:.6g}, expected 0. Correct q0 or {name}, or pass project=True."
-            )
-    impulses = np.zeros((members, layout.contacts * layout.directions))
-    return np.concatenate([q, p, v, multipliers(first, None, t, q, v, p, parameters), impulses], axis=1)
+def _together_redundant(
+    runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, whole: RedundantRun, systems: list[AbstractSystem]
+) -> tuple[_Together, np.ndarray]:
+    """Members that impose the same rows side by side, and which of them left the other rows on their way."""
+    t0, (method, h, count, save_every, _, _) = plan.t0, plan.steps
+    saved, lost, taken, iterations = [whole.full(states)[:, None]], np.zeros(len(states), bool), 0, 0
+    while taken < count:
+        todo = min(max(runner.chunk_steps, 1), runner.most_saves(), count - taken)
+        every, spent = runner.run(t0, h, todo, 1, True)
+        numbers = taken + 1 + np.arange(every.shape[1])
+        every = whole.full(every)
+        for j, system in enumerate(systems):
+            if not lost[j]:
+                good, _ = good_steps(system, method, whole.layout, t0 + h * numbers, every[j])
+                lost[j] = good < len(numbers)
+        saved.append(every[:, numbers % save_every == 0])
+        iterations, taken = iterations + spent, taken + todo
+    return _Together(np.concatenate(saved, axis=1), taken, iterations), lost
+
+
+def _alone_redundant(members: Members, steps: Steps, k: int) -> tuple[RedundantRun, np.ndarray]:
+    """One member of a batch with dependent constraints for itself, and its first state."""
+    parameters = members.parameters[k]
+
+    def build(functions, state, t):
+        return choose_engine(functions, state, t, steps.h, parameters, compensated=steps.compensated, fresh=True)
+
+    system = member(members.system, k)
+    runner, _, state = runner_for(system, steps.method, members.starts[k], members.t0, build)
+    assert isinstance(runner, RedundantRun)  # since some of its rows depend on others
+    return runner, state
