@@ -7,11 +7,13 @@ from . import diagnostics, errors, gallery, invariants, methods, plots, tableaux
 from .control import (
     Equilibrium,
     Linearisation,
+    Plan,
     Regulator,
     Tracker,
     equilibrium,
     linearise,
     lqr,
+    optimal_control,
 )
 from .diagnostics import (
     ConstraintRank,
@@ -128,6 +130,7 @@ from .problem import (
     system,
 )
 from .simulation import (
+    InputNodes,
     Sampled,
     Stepper,
     StepperState,
@@ -200,6 +203,7 @@ __all__ = [
     "InconsistentStart",
     "Input",
     "InputError",
+    "InputNodes",
     "Interpolated",
     "Linearisation",
     "LobattoSpark",
@@ -212,6 +216,7 @@ __all__ = [
     "Multibody",
     "NewtonCoulomb",
     "OverdeterminedDAE",
+    "Plan",
     "Planar",
     "PointOnCurve",
     "PointOnLine",
@@ -279,6 +284,7 @@ __all__ = [
     "natural_limit",
     "nearest_inertia",
     "observed_order",
+    "optimal_control",
     "plots",
     "radau_iia",
     "recommend",

@@ -53,6 +53,14 @@ def _tabulated(**arguments: Any) -> np.ndarray:
     return np.asarray(da.interpolated(**arguments)(0.5))
 
 
+def _by_nodes(**arguments: Any) -> da.Trajectory:
+    return da.simulate(CART, da.Rattle(), **START, t=(0.0, 0.02), h=0.01, control=da.InputNodes(**arguments))
+
+
+def _effort(t, q, v, u):
+    return u @ u
+
+
 def control_targets() -> list[Target]:
     """All of them."""
     return [
@@ -82,6 +90,16 @@ def control_targets() -> list[Target]:
                lambda: {"about": da.linearise(CART, [0.0, 0.0]), "state_weight": 1.0, "input_weight": 1.0,
                         "final_weight": None},
                {"about": "other", "state_weight": "vector", "input_weight": "vector", "final_weight": "vector"}),
+        Target("InputNodes", _by_nodes, lambda: {"points": (0.0, 1.0), "values": np.zeros((2, 2, 1))},
+               {"points": "vector", "values": "vector"}),
+        Target("optimal_control", da.optimal_control,
+               lambda: {"system": CART, "method": da.Rattle(), "start": ([0.0, 0.0], [0.0, 0.0]),
+                        "end": ([0.1, 0.0], None), "horizon": 1.0, "steps": 4, "cost": _effort, "solver": "auto",
+                        "t0": 0.0, "max_iterations": 50, "progress": False},
+               {"system": "other", "method": "other", "start": "other", "end": "other", "horizon": "number",
+                "steps": "integer", "cost": "other", "final": "other", "path": "other", "bounds": "other",
+                "periodic": "other", "points": "vector", "guess": "other", "solver": "choice", "t0": "number",
+                "max_iterations": "integer", "progress": "flag"}),
         Target("view", da.view,
                lambda: {"system": da.gallery.Pendulum(), "method": da.Rattle(), "t": (0.0, 0.1), "h": 0.01,
                         "height": 400, "q0": [1.0, 0.0], "v0": [0.0, 0.0]},

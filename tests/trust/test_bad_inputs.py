@@ -18,7 +18,7 @@ from dalembert.cli.app import run
 
 #: Names that are not called with arguments of a user's: records, base classes, methods without arguments.
 NOT_CALLED = {
-    "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank",
+    "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank", "Plan",
     "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance", "Equilibrium",
     "Event", "Events", "Frictionless", "Interpolated",
     "Linearisation", "Regulator", "StepperState", "Tracker", "View",
@@ -31,6 +31,7 @@ NOT_CALLED = {
 #: Targets of which one call compiles for seconds.
 SLOW = ("symplectic_defect", "measure_claims", "work_precision", "recommend", "sweep", "observed_order of runs",
         "radau_iia", "lobatto_iiia", "half_explicit", "reversibility_defect", "discrete_principle", "boundary_value",
+        "optimal_control",
         "events", "EventCapturing", "animate", "DAE", "Composition", "MoreauJean", "plots.", "Trajectory.plot",
         "Galerkin", "spark", "Spark", "gauss", "Adjoint", "EnergyMomentum", "SymplecticEuler", "discrete_lagrangian",
         "rolling-disc", "ball-on-turntable")  # fmt: skip

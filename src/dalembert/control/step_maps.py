@@ -39,7 +39,6 @@ class StepParts(NamedTuple):
     guess: RowFunction
     solve: RowNewton
     block: RowJacobian  # of (x, s, u): residual, and the state at the end
-    momentum: RowJacobian  # of (p, q, v)
     size: int
 
 
@@ -48,7 +47,7 @@ def step_parts(family: Family, method: Method, layout: Layout, points: tuple[flo
     """The traced step of a system with inputs, `driven` at the points of a step."""
     member = family.at(np.zeros(family.size))
     functions = assemble(member, method, layout, None)
-    size, summed, n = functions.size, functions.n_summed, layout.n
+    size, summed = functions.size, functions.n_summed
     places = parameter_places(member)
     u_place = places.get("input_values")
 
@@ -72,11 +71,8 @@ def step_parts(family: Family, method: Method, layout: Layout, points: tuple[flo
     def guess(t, h, state, u, parameters):
         return functions.guess(t, h, state, with_input(parameters, t, h, u))
 
-    def momentum(z, t, parameters):
-        return mechanics_of(family.at(parameters)).legendre(t, z[n : 2 * n], z[2 * n :], z[:n])
-
     newton = RowNewton(residual, functions.blocks)
-    return StepParts(RowFunction(guess), newton, RowJacobian(block), RowJacobian(momentum), size)
+    return StepParts(RowFunction(guess), newton, RowJacobian(block), size)
 
 
 def driven_for(system: AbstractSystem, points: tuple[float, ...] = (0.0,)) -> AbstractSystem:
@@ -94,8 +90,7 @@ def step_maps(
     layout = layout_of(system, n)
     parts = step_parts(Family(moved), method, layout, (0.0,))
     parameters = np.broadcast_to(np.asarray(flat_parameters(moved)), (count, len(flat_parameters(moved))))
-    by_p = _momenta(parts, t, q, v, parameters)
-    p, p_by = by_p
+    p, p_by = momenta_by_state(moved, t, q, v)
     multipliers = np.zeros((count, layout.m + layout.k)) if lam is None else lam
     rest = np.zeros((count, layout.contacts * layout.directions))
     states, sizes = np.concatenate([q, p, v, multipliers, rest], axis=1), np.full(count, h)
@@ -117,14 +112,25 @@ def step_maps(
     return StepMaps(after[:, :n], after[:, 2 * n : 3 * n], by_state, by_u[:, kept])
 
 
-def _momenta(parts: StepParts, t, q, v, parameters) -> tuple[np.ndarray, np.ndarray]:
+def momenta_by_state(system: AbstractSystem, t, q, v) -> tuple[np.ndarray, np.ndarray]:
     """p of (q, v), row by row, and its derivatives (N, n, 2n); by Newton's method, in one step for a Lagrangian."""
-    n, p = q.shape[1], np.zeros_like(q)
+    n, p, function = q.shape[1], np.zeros_like(q), _legendre(Family(system))
+    parameters = np.asarray(flat_parameters(system))
+    many = np.broadcast_to(parameters, (len(q), len(parameters)))
     for _ in range(30):
-        local = parts.momentum(np.concatenate([p, q, v], axis=1), t, parameters)
+        local = function(np.concatenate([p, q, v], axis=1), t, many)
         dense = local.dense(3 * n)
         update = np.linalg.solve(dense[:, :, :n], local.values[..., None])[..., 0]
         p = p - update
         if np.max(np.abs(update), initial=0.0) <= 1e-12 * (1.0 + np.max(np.abs(p), initial=0.0)):
             break
     return p, -np.linalg.solve(dense[:, :, :n], dense[:, :, n:])
+
+
+@for_family(maxsize=32)
+def _legendre(family: Family) -> RowJacobian:
+    def legendre(z, t, parameters):
+        p, q, v = jnp.split(z, 3)
+        return mechanics_of(family.at(parameters)).legendre(t, q, v, p)
+
+    return RowJacobian(legendre)

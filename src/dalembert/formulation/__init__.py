@@ -10,9 +10,7 @@ from .discrete_derivative import (
     midpoint,
     quotient,
     through,
-    weights_through,
 )
-from .entrywise import acts_entrywise
 from .invariants import dot_products, edge_products, squared_distances, squared_triple_products
 from .late import Arithmetic, late, solved
 from .mechanics import Acceleration, Mechanics, mechanics_of
@@ -32,7 +30,6 @@ __all__ = [
     "NaturalLimit",
     "Nonholonomic",
     "Symmetry",
-    "acts_entrywise",
     "contact_friction",
     "coordinates",
     "dot_products",
@@ -48,5 +45,4 @@ __all__ = [
     "squared_triple_products",
     "symmetries",
     "through",
-    "weights_through",
 ]

@@ -1,10 +1,20 @@
 """What the user calls: a run, runs over a grid of values, the motion between two positions."""
 
 from .boundary import boundary_value
-from .controlled import Sampled
+from .controlled import InputNodes, Sampled
 from .interpolated import interpolated
 from .simulate import simulate
 from .stepper import Stepper, StepperState
 from .sweep import Sweep, sweep
 
-__all__ = ["Sampled", "Stepper", "StepperState", "Sweep", "boundary_value", "interpolated", "simulate", "sweep"]
+__all__ = [
+    "InputNodes",
+    "Sampled",
+    "Stepper",
+    "StepperState",
+    "Sweep",
+    "boundary_value",
+    "interpolated",
+    "simulate",
+    "sweep",
+]

@@ -94,9 +94,14 @@ def states_along(system: AbstractSystem, layout: Layout, t: np.ndarray, path: np
     h = (t[-1] - t[0]) / (len(t) - 1)
     secants = np.diff(path, axis=0) / h
     v = np.gradient(path, h, axis=0, edge_order=2) if len(path) > 2 else np.repeat(secants, 2, axis=0)
-    roots = _momenta(Family(system))(np.zeros_like(v), t, path, v, _many(system, len(t)))
-    p = np.where(roots.found[:, None], roots.x, 0.0)
+    p = momenta_of(system, t, path, v)
     return np.concatenate([path, p, v, np.zeros((len(t), layout.m + layout.k))], axis=1), secants
+
+
+def momenta_of(system: AbstractSystem, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The momenta of velocities, row by row; zero where there are none."""
+    roots = _momenta(Family(system))(np.zeros_like(v), t, q, v, _many(system, len(t)))
+    return np.where(roots.found[:, None], roots.x, 0.0)
 
 
 def _many(system: AbstractSystem, count: int) -> np.ndarray:

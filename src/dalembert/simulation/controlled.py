@@ -2,11 +2,12 @@
 
     array (steps, inputs)          constant in each step
     array (steps + 1, inputs)      values at the ends of the steps, a line in each of them
+    InputNodes(points, values)     values at points of every step, a polynomial through them in each
     u(t)                           part of the compiled equations, like every force that depends on time
     u(t, q, v)                     asked before every step, constant in it
     Sampled(u, period, delay)      asked once a period, of whole steps; what it says is applied after the delay
 
-The first two and the last two are parameters that change from step to step; the equations are compiled once.
+All but the function of time are parameters that change from step to step; the equations are compiled once.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import floats, interval, positive, real, shown, takes
+from ..arguments import floats, positive, real, shown, takes
 from ..engine import OK, Interruption, RowFunction, Stepwise, stepwise
 from ..errors import InputError
 from ..method import EventCapturing, Method
-from ..problem import AbstractSystem, Inputs, driven, driven_by_law, require_inputs
+from ..problem import AbstractSystem, Inputs, driven, driven_by_law, lagrange_weights, require_inputs
 from ..stepping import (
     Adaptive,
     EqualSteps,
@@ -39,7 +41,33 @@ from ..stepping import (
     is_traced,
     parameter_places,
     prepare_run,
+    read_only,
 )
+
+
+@dataclass(frozen=True)
+class InputNodes:
+    """Inputs as `optimal_control` finds them: in every step the polynomial through values at the points of the step.
+
+    Attributes:
+        points: in units of the step size, (points,).
+        values: (steps, points, inputs).
+    """
+
+    points: tuple[float, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        values, points = floats("values", self.values, finite=True), floats("points", self.points, finite=True)
+        if points.ndim != 1 or values.ndim != 3 or values.shape[1] != len(points) or not len(points):
+            raise InputError(
+                f"InputNodes: values must have shape (steps, points, inputs), got {values.shape} for {points.shape} "
+                "points."
+            )
+        if len(set(points.tolist())) < len(points):
+            raise InputError(f"InputNodes: points must be different numbers, got {shown(self.points)}.")
+        object.__setattr__(self, "points", tuple(points.tolist()))
+        object.__setattr__(self, "values", read_only(values))
 
 
 class Sampled:
@@ -86,13 +114,16 @@ def integrate_controlled(
         run = integrate(driven_by_law(system, law), method, q0, v0, p0=p0, options=options)
         return run if np.ndim(run.t) != 1 or is_traced(run.states) else dataclasses.replace(run, inputs=_of(law, run))
     _check(method, given, options)
-    interval(options.t)  # a controller knows what was, not what will be
     grid = equal_steps(options.t, options.h)
     if count == 3:
         control = Sampled(law, grid.h)
-    if not isinstance(control, Sampled):
+    if isinstance(control, Sampled):
+        points = (0.0,)
+    elif isinstance(control, InputNodes):
+        points, control = control.points, _checked_nodes(inputs, control.values, grid.steps)
+    else:
         control = _checked_rows(inputs, control, grid.steps)
-    points = (0.0,) if isinstance(control, Sampled) or len(control) == grid.steps else (0.0, 1.0)
+        points = (0.0,) if len(control) == grid.steps else (0.0, 1.0)
     moved = driven(checked(system, method, options.engine), points)
     prepared = prepare_run(moved, method, q0, v0, p0, grid.t0, dataclasses.replace(options, h=grid.h))
     work = stepwise(
@@ -101,8 +132,10 @@ def integrate_controlled(
     if isinstance(control, Sampled):
         source = _Controller(control, inputs, prepared.layout.n, grid.h)
     else:
-        source = _Rows(control, len(points))
-    return _take_steps(prepared, work, source, grid, checked_save_every(options.save_every, grid.steps))
+        source = _Rows(control if control.ndim == 3 else np.stack([control[k : k + grid.steps]
+                       for k in range(len(points))], axis=1))  # fmt: skip
+    save_every = checked_save_every(options.save_every, grid.steps)
+    return _take_steps(prepared, work, source, points, grid, save_every)
 
 
 def _of(law: Callable, run: Run) -> np.ndarray:
@@ -144,14 +177,24 @@ def _checked_rows(inputs: Inputs, control: Any, steps: int) -> np.ndarray:
     return rows
 
 
-class _Rows:
-    """Numbers that are known for every step."""
+def _checked_nodes(inputs: Inputs, values: np.ndarray, steps: int) -> np.ndarray:
+    if values.shape[0] != steps or values.shape[2] != inputs.size:
+        raise InputError(
+            f"control must have values for {steps} steps and the inputs {', '.join(inputs.names)}, got those of "
+            f"{values.shape[0]} steps and {values.shape[2]} inputs."
+        )
+    inputs.check_bounds(values)
+    return values
 
-    def __init__(self, rows: np.ndarray, points: int) -> None:
-        self._rows, self._points = rows, points
+
+class _Rows:
+    """Numbers that are known for every step, (steps, points, inputs)."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
 
     def __call__(self, k: int, t: float, state: np.ndarray) -> np.ndarray:
-        return self._rows[k : k + self._points]
+        return self._values[k]
 
 
 class _Controller:
@@ -182,9 +225,12 @@ class _Controller:
         return answer.reshape(1, -1)
 
 
-def _take_steps(prepared: Prepared, work: Stepwise, source: Any, grid: EqualSteps, save_every: int) -> Run:
+def _take_steps(
+    prepared: Prepared, work: Stepwise, source: Any, points: tuple[float, ...], grid: EqualSteps, save_every: int
+) -> Run:  # fmt: skip
     """Step by step, with the input that the source gives; saved are the states and the input at the end of the step
     before, that of the first state is the one with which the motion begins."""
+    begin, end = (np.asarray(lagrange_weights(points, jnp.asarray(theta))) for theta in (0.0, 1.0))
     places, (t0, h, steps) = parameter_places(prepared.system), grid
     states, used, spent, code, begun = [work.state.copy()], [], [0], OK, time.perf_counter()
     with Interruption() as interruption:
@@ -194,13 +240,13 @@ def _take_steps(prepared: Prepared, work: Stepwise, source: Any, grid: EqualStep
             work.parameters[places["input_values"]] = values.ravel()
             work.parameters[places["input_span"]] = t, h
             if not k:
-                used.append(values[0].copy())
+                used.append(begin @ values)
             code = work.advance()
             if code != OK or interruption.wanted:
                 break
             if (k + 1) % save_every == 0:
                 states.append(work.state.copy())
-                used.append(values[-1].copy())
+                used.append(end @ values)
                 spent.append(work.iterations)
     now, carry = t0 + work.taken * h, work.carry
     code = prepared.meant(carry, now, h, code, work.residual)

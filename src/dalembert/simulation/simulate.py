@@ -55,7 +55,7 @@ def simulate(
         q0: the position at t0, shape (n,).
         v0: the velocity at t0; or give `p0`, the momentum.
         p0: the momentum at t0, instead of `v0`.
-        t: the interval (t0, t1); with t1 < t0 a smooth motion runs back in time.
+        t: the interval (t0, t1).
         h: the step size; it must divide the interval. Or a sequence of positive step sizes that add up to its length;
             then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)` for `MoreauJean()`.
         save_every: keep every k-th state; memory does not grow with the others.
@@ -72,8 +72,9 @@ def simulate(
         checkpoint_every: steps between two checkpoints, rounded to whole chunks; by default some seconds of work.
         retry: take a step that fails in halves, up to 64 parts; `run.stats["halved_steps"]` counts such steps.
         control: the inputs of a system that declares some: an array (steps, inputs), constant in each step, or (steps +
-            1, inputs), values at the ends of the steps; a function u(t); a controller u(t, q, v), asked before each
-            step; or `Sampled(u, period, delay)`. Without it they are zero. `run.u` says what they were.
+            1, inputs), values at the ends of the steps; the `control` of a plan; a function u(t); a controller
+            u(t, q, v), asked before each step; or `Sampled(u, period, delay)`. Without it they are zero. `run.u` says
+            what they were.
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
