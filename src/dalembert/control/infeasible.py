@@ -1,4 +1,4 @@
-"""Why there is no plan: which condition, or which bound, cannot be satisfied.
+"""The motion nearest to one that is none, and why there is no plan: which condition, or which bound, stands in the way.
 
 From where a solver gave up, the equations of the motion are satisfied and the conditions as well as they can be,
 without regard to bounds: Gauss-Newton on |w c(z)|, in which the motion weighs much more than the conditions. What is
@@ -31,7 +31,7 @@ class Obstacle(NamedTuple):
 
 def obstacle(problem: Transcription, z: np.ndarray) -> Obstacle:
     """The condition or the bound that is missed most by the nearest motion."""
-    z = _nearest_motion(problem, z)
+    z = nearest_motion(problem, z)
     rows = problem.evaluate(z)[1]
     outside = np.maximum(problem.row_lower - rows, rows - problem.row_upper)
     outside += np.abs(problem.slack_part(z))
@@ -42,11 +42,12 @@ def obstacle(problem: Transcription, z: np.ndarray) -> Obstacle:
     worst = int(np.argmax(beyond))
     if beyond[worst] > SATISFIED:
         return Obstacle(f"the bound of {problem.name_of_unknown(worst)}", float(beyond[worst]))
-    return Obstacle("none by itself: the solver lost its way", 0.0)
+    return Obstacle("", 0.0)
 
 
-def _nearest_motion(problem: Transcription, z: np.ndarray) -> np.ndarray:
-    weights = np.where(problem.is_motion, WEIGHT, 1.0)
+def nearest_motion(problem: Transcription, z: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
+    """A point near z at which the rows are as small as can be, those of the motion weighing more."""
+    weights = np.where(problem.is_motion, weight, 1.0)
     fixed = problem.lower == problem.upper
 
     def weighted(z: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
 
 from ..engine import is_wanted
+from .infeasible import nearest_motion
 from .transcription import Transcription, Values
 
 #: Rows that depend on each other are let go by this part of their multiplier.
@@ -39,6 +40,8 @@ UNBOUNDED = 1e15
 DESCENT, MARGIN, SHORTEST = 1e-4, 1e-5, 2.0**-14
 #: At a stationary point: directions that are tried to see whether it is a minimum, and how often a saddle is left.
 PROBES, MOST_ESCAPES = 6, 5
+#: How often it begins again from the nearest motion.
+MOST_RESTORED = 3
 #: Rows whose sum lies below this count as satisfied where the cost still falls.
 SMALL_ROWS = 1e-4
 
@@ -110,7 +113,7 @@ class _Newton:
         self.scales = 1.0 / np.maximum(largest, 1e-8)
         self.mu = multipliers / self.scales
         self.delta, self.last_delta = 0.0, 0.0
-        self.escapes = 0
+        self.escapes = self.restored = 0
         self.filter: list[tuple[float, float]] = []
         self.history: list[tuple[float, float, float]] = []
 
@@ -130,8 +133,11 @@ class _Newton:
                     return self._polished(rows, jacobian, slope)
                 continue
             if not self._step(rows, jacobian, slope):
-                near = error <= ROUNDOFF and gradient <= ROUNDOFF * scale
-                return self._end("") if near else self._end("infeasible" if error > 1e-4 else "stuck")
+                if error <= ROUNDOFF and gradient <= ROUNDOFF * scale:
+                    return self._end("")
+                if error <= ROUNDOFF or self.restored >= MOST_RESTORED:
+                    return self._end("infeasible" if error > ROUNDOFF else "stuck")
+                self._restore()
             if self.values.cost < -UNBOUNDED:
                 return self._end("unbounded")
         return self._end("infeasible" if self.history[-1][1] > 1e-4 else "iterations")
@@ -161,6 +167,12 @@ class _Newton:
                 self.escapes, self.filter = self.escapes + 1, []
                 return True
         return False
+
+    def _restore(self) -> None:
+        """Begin again from the nearest point that satisfies the rows, as far as there is one."""
+        self.z = nearest_motion(self.problem, self.z, 1.0)
+        self.values, self.mu = self.problem(self.z), np.zeros_like(self.mu)
+        self.restored, self.filter, self.last_delta = self.restored + 1, [], 0.0
 
     def _end(self, reason: str) -> Solution:
         return Solution(self.z, self.mu * self.scales, not reason, reason, np.array(self.history), "Newton")

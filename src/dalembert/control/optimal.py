@@ -153,6 +153,8 @@ def _why_not(problem: Transcription, solution: Solution, slacks: float) -> str:
     outside = np.max(np.maximum(problem.row_lower - rows, rows - problem.row_upper))
     if reason == "infeasible" or max(outside, slacks) > AT_ENDS:
         what, missed = obstacle(problem, solution.z)
+        if not what:
+            return begin + 'the solver lost its way. Pass a better guess=..., or use solver="ipopt".'
         return begin + (f"no plan satisfies all conditions next to the guess. What stands in the way is {what}: it is "
                         f"missed by {missed:.3g}. Change the conditions, the bounds or the horizon, or pass another "
                         "guess=....")  # fmt: skip
