@@ -8,7 +8,7 @@ import pytest
 
 import dalembert as da
 from dalembert.multibody.mjcf import from_compiled
-from dalembert.stepping import Family, flat_parameters
+from dalembert.stepping import Family, flat_parameters, observe
 from dalembert.trajectory.mechanism import _observed
 
 mujoco = pytest.importorskip("mujoco")
@@ -165,16 +165,57 @@ def test_equalities_become_hard_and_actuators_have_controls():
         model.system()
 
 
-def test_what_has_no_counterpart_is_named():
-    text = """<mujoco><option density="1.2"/><worldbody>
-      <geom type="plane" size="1 1 1"/><body name="ball" pos="0 0 1"><freejoint/><geom name="g" size="0.1"/></body>
-      </worldbody></mujoco>"""
-    compiled = mujoco.MjModel.from_xml_string(text)
-    with pytest.raises(da.ModelError, match=r"fluid \(density, viscosity or wind\); contact \(1 pairs"):
-        from_compiled(compiled)
-    model = from_compiled(compiled, ignore=("fluid", "contact"))
-    assert model.check().freedoms == 6
-    assert len(model.remarks) == 2
+CONTACTS = """<mujoco><option density="{density}"/><worldbody>
+  <geom name="floor" type="plane" size="1 1 1" pos="0 0 0.1" friction="0.4"/>
+  <body name="ball" pos="0 0 1"><freejoint/><geom name="g" size="0.1" friction="0.6"/></body>
+  <body name="crate" pos="0 0 2"><freejoint/><geom name="c" type="box" size="0.1 0.2 0.3" priority="1" friction="0.2"/>
+    <body name="lid" pos="0 0 0.4"><joint name="hinge"/><geom name="l" type="capsule" size="0.05 0.1"/></body></body>
+  <body name="block" pos="1 0 2"><freejoint/>
+    <geom name="b" type="{kind}" size="0.1 0.1 0.1" conaffinity="0" contype="{meets}" condim="1"/></body>
+</worldbody></mujoco>"""
+
+
+def contacts(density=0.0, kind="sphere", meets=1):
+    return mujoco.MjModel.from_xml_string(CONTACTS.format(density=density, kind=kind, meets=meets))
+
+
+def test_contacts_are_those_that_mujoco_looks_at():
+    """All pairs but parent and child; friction of the higher priority, or the larger one."""
+    with pytest.raises(
+        da.ModelError, match=r"contact of Box and Box \(c and b\); contact of Box and Capsule \(l and b"
+    ):
+        from_compiled(contacts(kind="box"))
+    with pytest.raises(da.ModelError, match="fluid"):
+        from_compiled(contacts(density=1.2))
+    model = from_compiled(contacts(), restitution=0.3)
+    assert {record.name: (record.friction, record.restitution) for record in model.contacts} == {
+        "g on floor": (0.6, 0.3), "c on floor": (0.2, 0.3), "l on floor": (1.0, 0.3), "b on floor": (1.0, 0.3),
+        "g on c": (0.2, 0.3), "g on l": (1.0, 0.3), "g on b": (1.0, 0.3), "c on b": (0.2, 0.3), "l on b": (1.0, 0.3),
+    }  # fmt: skip
+    assert any("contacts are rigid here, with the restitution 0.3" in remark for remark in model.remarks)
+    floor_only = from_compiled(contacts(), ignore=["contact between bodies"])
+    assert {record.name for record in floor_only.contacts} == {"g on floor", "c on floor", "l on floor", "b on floor"}
+    none = from_compiled(contacts(density=1.2), ignore=("fluid", "contact"))
+    assert none.contacts == []
+    assert none.check().freedoms == 19
+    # where bodies are far apart, distances are MuJoCo's
+    compiled = contacts()
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    system = floor_only.system("directors", limits=False)
+    gaps = observe(system, "gap", np.zeros(1), *(np.asarray(x)[None] for x in state_of(floor_only)))[0]
+    for geom in "gl":
+        theirs = mujoco.mj_geomDistance(compiled, data, compiled.geom("floor").id, compiled.geom(geom).id, 10.0, None)
+        ours = [
+            gap for contact, gap in zip(system.contacts, gaps, strict=True) if contact.name.startswith(f"{geom} on")
+        ]
+        assert min(ours) == pytest.approx(theirs, abs=1e-12)
+
+
+def state_of(model):
+    """q, v and p of a model as drawn, at rest."""
+    start = model.assemble(coordinates="directors")
+    return start.q0, start.v0, 0 * start.v0
 
 
 KINDS = {
@@ -235,7 +276,8 @@ def test_loops_gears_servos_and_contacts_are_written(tmp_path):
     model.position_servo("to d", 0.4, kp=3.0, kd=0.2, effort=5.0)
     model.contact(model.bodies["e"], model.plane(at=(0, 0, -1)), friction=0.4)
     compiled = mujoco.MjModel.from_xml_path(str(model.save(tmp_path / "model.xml")))
-    again = da.load_model(tmp_path / "model.xml", ignore=["contact", "actuator with a gain or bias of its own"])
+    again = da.load_model(tmp_path / "model.xml", ignore=["actuator with a gain or bias of its own"])
+    assert [record.friction for record in again.contacts] == [0.4]
     assert compiled.npair == 1
     assert compiled.nu == 1
     assert compiled.neq == 2

@@ -2,6 +2,7 @@
 
 from .bodies import Body, BodyElement, Point
 from .configuration import GROUND
+from .files import load_model
 from .formulations import as_directors, pose_system, system_of
 from .inertia import nearest_inertia
 from .joints import (
@@ -25,7 +26,6 @@ from .joints import (
 from .model import Multibody
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Ellipsoid, Shape, Sphere
 from .system import MultibodySystem, row_names
-from .urdf import load_model
 
 __all__ = [
     "GROUND",

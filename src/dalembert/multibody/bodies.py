@@ -118,8 +118,6 @@ def _leaf(value):
 
 def body_data(name: str, mass, inertia, com, density, shape):
     """Mass, centre of mass and inertia of a body from what a user gives."""
-    if shape is not None and not isinstance(shape, Shape):
-        raise InputError(f"shape of body {name!r} must be a shape such as da.Box((1, 2, 3)), got {shown(shape)}.")
     if density is not None:
         if shape is None or mass is not None or inertia is not None or com is not None:
             raise InputError(

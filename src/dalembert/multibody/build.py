@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .model import JointRecord, Multibody
 
 
+#: Stops within this are not passed by a step that would take an angle beyond pi.
+NEARLY_HALF = 2.5
+
+
 @dataclass(frozen=True)
 class Parts:
     """Everything that a system is made of, whatever its coordinates."""
@@ -106,7 +110,9 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
                 if bound is not None and (is_traced(bound) or np.isfinite(bound)):
                     side = "lower" if sign > 0 else "upper"
                     number = numbering.joint_number[joint.name]
-                    contacts.append(JointLimit(f"{joint.name}: {side} limit", number, 0, sign, bound))
+                    contacts.append(
+                        JointLimit(f"{joint.name}: {side} limit", number, 0, sign, bound, *_turns_of(joint))
+                    )
                     restitution.append(joint.limit_restitution)
                     friction.append(0.0)
     for record in model.contacts:
@@ -135,6 +141,16 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
         bars=bars,
         traced=is_traced([(b.mass, b.com, b.principal.euler, b.place) for b in numbering.bodies]),
     )
+
+
+def _turns_of(joint: JointRecord) -> tuple[float | None, bool]:
+    """The middle around which an angle between stops is counted, None for (-pi, pi], and whether a turn is enough."""
+    if is_traced(joint.limits) or joint.limits is None or not joint.kind.is_measured_angle(0):
+        return None, True
+    low, high = joint.limits
+    if high - low >= 2 * np.pi:
+        return None, False
+    return (None if max(-low, high) < NEARLY_HALF else (low + high) / 2), True
 
 
 def _welded_groups(model: Multibody) -> list[list[Body]]:

@@ -133,6 +133,13 @@ class Configuration(NamedTuple):
         """Where a point of a body is."""
         return self.poses[point.body].point(point.position)
 
+    def joint_values_around(self, number: int, joint, coordinate: int, middle) -> Any:
+        """A coordinate of a joint; an angle that is measured is counted in (middle - pi, middle + pi]."""
+        value = self.joint_values(number, joint)[coordinate]
+        if number in self.values or not joint.kind.is_measured_angle(coordinate):
+            return value
+        return middle + jnp.arctan2(jnp.sin(value - middle), jnp.cos(value - middle))
+
     def relative(self, joint) -> Relative:
         """The two bodies of a joint."""
         return Relative(self.poses[joint.first], self.poses[joint.second], joint.on_first, joint.on_second)

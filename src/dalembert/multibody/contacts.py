@@ -57,15 +57,25 @@ class ContactElement(eqx.Module):
 
 
 class JointLimit(ContactElement):
-    """A stop of a joint: sign (c - bound) >= 0 for its coordinate c."""
+    """A stop of a joint: sign (c - bound) >= 0 for its coordinate c.
+
+    An angle that is measured at poses is counted around `middle`, the middle between both stops, where it is given.
+    """
 
     joint: int = eqx.field(static=True)
     coordinate: int = eqx.field(static=True)
     sign: int = eqx.field(static=True)
     bound: Any
+    middle: float | None = eqx.field(static=True, default=None)
+    #: Whether both stops lie within one turn, so that poses tell where between them the joint is.
+    within_a_turn: bool = eqx.field(static=True, default=True)
 
     def gap(self, configuration, joints):
-        value = configuration.joint_values(self.joint, joints[self.joint])[self.coordinate]
+        joint = joints[self.joint]
+        if self.middle is None:
+            value = configuration.joint_values(self.joint, joint)[self.coordinate]
+        else:
+            value = configuration.joint_values_around(self.joint, joint, self.coordinate, self.middle)
         return jnp.asarray(self.sign * (value - self.bound))
 
 

@@ -16,6 +16,7 @@ from .couplings import KnifeEdge, Rolling
 from .forces import (
     GRAVITATION,
     Attraction,
+    BearingFriction,
     Bushing,
     ConstantForce,
     Drag,
@@ -105,7 +106,8 @@ class ForceMethods:
         self, joint: str, stiffness=0.0, *, rest=0.0, energy=None, coordinate: str | None = None,
         name: str | None = None,
     ) -> str:  # fmt: skip
-        """A spring on a coordinate of a joint: torsional on an angle. In directors an angle is known in (-pi, pi]."""
+        """A spring on a coordinate of a joint: torsional on an angle. In directors, which do not count turns, it acts
+        within half a turn from `rest` to both sides."""
         record, which = self._joint_coordinate(joint, coordinate, "a spring")
         name = self._force_name(f"spring of {joint}", name)
         stiffness, rest = _number(f"stiffness of {name}", stiffness), _number(f"rest of {name}", rest)
@@ -125,6 +127,27 @@ class ForceMethods:
         dry = is_traced(friction) or friction != 0.0
         self.forces.append(
             lambda n: JointDamper(name, n.joint_number[record.name], which, damping, friction, smoothing, dry)
+        )
+        return name
+
+    def bearing_friction(
+        self, joint: str, coefficient, radius=1.0, *, smoothing=1e-3, coordinate: str | None = None,
+        name: str | None = None,
+    ) -> str:  # fmt: skip
+        """Friction of a bearing under load: the torque -coefficient radius |F| tanh(rate / smoothing) for the force F
+        that the joint transmits (on a slide a force, with the radius 1).
+
+        F is the joint's own multiplier, so that the equations are no longer linear in the multipliers: it needs
+        `coordinates="directors"`, which "auto" then takes, and `SymplecticEuler` or a composition of it.
+        """
+        record, which = self._joint_coordinate(joint, coordinate, "the friction of a bearing")
+        if not record.kind.locked_points:
+            raise InputError(f"joint {joint!r} ({type(record.kind).__name__}) transmits no force that could load it.")
+        name = self._force_name(f"bearing of {joint}", name)
+        coefficient, radius = _number(f"coefficient of {name}", coefficient), _number(f"radius of {name}", radius)
+        smoothing = positive(f"smoothing of {name}", smoothing)
+        self.forces.append(
+            lambda n: BearingFriction(name, n.joint_number[record.name], which, coefficient, radius, smoothing)
         )
         return name
 
@@ -215,7 +238,7 @@ class ForceMethods:
 
     # -- contacts --------------------------------------------------------------------------------------------------
 
-    def plane(self, normal="z", at=(0.0, 0.0, 0.0), body: Body | None = None) -> Plane:
+    def plane(self, normal: Any = "z", at=(0.0, 0.0, 0.0), body: Body | None = None) -> Plane:
         """A plane of the ground, or of a body, for contact: what is on the side of its normal is free."""
         ground: Body = self.ground  # pyright: ignore[reportAttributeAccessIssue]
         return plane_of(ground if body is None else body, normal, at)

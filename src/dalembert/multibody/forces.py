@@ -51,6 +51,11 @@ class ForceElement(eqx.Module):
         """The joint on whose first coordinate it acts."""
         return None
 
+    @property
+    def bears_on(self) -> int | None:
+        """The joint whose reaction it depends on."""
+        return None
+
     def invariants(self, configuration: Configuration) -> Any:
         """Functions of the poses, at most quadratic, of which the potential is a sum of terms; None if it is not."""
         return None
@@ -127,6 +132,11 @@ class JointSpring(_AtJoint):
 
     dissipative: ClassVar[bool] = False
 
+    def measure(self, configuration, joints):
+        # counted around the place of rest, where the spring must not jump
+        joint = joints[self.joint]
+        return jnp.asarray(configuration.joint_values_around(self.joint, joint, self.coordinate, self.rest))[None]
+
     def potential(self, s):
         extension = s[0] - self.rest
         return 0.5 * self.stiffness * extension**2 if self.energy is None else self.energy(extension)
@@ -143,6 +153,28 @@ class JointDamper(_AtJoint):
     def law(self, t, s, rate):
         found = -self.damping * rate
         return found - self.friction * jnp.tanh(rate / self.smoothing) if self.dry else found
+
+
+class BearingFriction(_AtJoint):
+    """Friction of a loaded bearing, -coefficient radius |F| tanh(rate / smoothing), F the force of the joint's own
+    constraints: a part of the reaction that is not linear in the multipliers."""
+
+    coefficient: Any
+    radius: Any
+    smoothing: Any
+
+    dissipative: ClassVar[bool] = False
+
+    @property
+    def bears_on(self) -> int | None:
+        return self.joint
+
+    def friction(self, rate, squared):
+        """The torque at a rate, |F|^2 given."""
+        # |F| has no derivative at F = 0, where the torque is zero
+        loaded = squared > 0.0
+        load = jnp.where(loaded, jnp.sqrt(jnp.where(loaded, squared, 1.0)), 0.0)
+        return -self.coefficient * self.radius * load * jnp.tanh(rate / self.smoothing)
 
 
 class Motor(_AtJoint):

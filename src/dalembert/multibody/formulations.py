@@ -10,9 +10,11 @@ from ..arguments import choice
 from ..errors import ModelError
 from .bodies import BodyElement
 from .configuration import GROUND
+from .contacts import JointLimit
 from .forces import ForceElement
 from .joints import JointElement
 from .system import MultibodySystem, Placement, row_names
+from .vectors import is_traced
 
 if TYPE_CHECKING:
     from .build import Parts
@@ -29,7 +31,10 @@ def system_of(parts: Parts, coordinates: str, name: str) -> MultibodySystem:
     tree = tree_of(parts.joints, len(parts.bodies))
     if coordinates == "auto":
         coordinates = "joints" if _suits_joints(parts, tree) else "directors"
-    plan = placements(parts.bodies, parts.joints, tree if coordinates == "joints" else [])
+    followed = tree if coordinates == "joints" else around_massless(parts.bodies, parts.joints, tree)
+    plan = placements(parts.bodies, parts.joints, followed)
+    _check_bearings(parts, plan)
+    _check_limits(parts, plan)
     bare = _made(parts, plan, coordinates, name, frozenset())
     return _made(parts, plan, coordinates, name, _optional_parts(bare))
 
@@ -40,10 +45,12 @@ def pose_system(parts: Parts) -> MultibodySystem:
 
 
 def as_directors(system: MultibodySystem) -> MultibodySystem:
-    """The same model with all bodies free: its multipliers are the reactions of all joints. Without contacts."""
+    """The same model with all bodies free that have a mass: its multipliers are the reactions of the joints between
+    those. Without contacts."""
     names = [field.name for field in dataclasses.fields(MultibodySystem)]
     fields = {name: getattr(system, name) for name in names} | {"contacts": (), "restitution": 0.0, "friction": 0.0}
-    fields |= {"plan": placements(system.bodies, system.joints, []), "coordinates": "directors"}
+    followed = around_massless(system.bodies, system.joints, tree_of(system.joints, len(system.bodies)))
+    fields |= {"plan": placements(system.bodies, system.joints, followed), "coordinates": "directors"}
     bare = system_class("Reactions", frozenset())(**fields)
     return system_class("Reactions", _optional_parts(bare))(**fields)
 
@@ -56,8 +63,8 @@ def _made(parts: Parts, plan, coordinates: str, name: str, functions: frozenset[
 
 def _suits_joints(parts: Parts, tree: list[int]) -> bool:
     loops = [j for j, joint in enumerate(parts.joints) if j not in tree and joint.kind.places != "free"]
-    if any(isinstance(body.mass, float) and body.mass == 0.0 for body in parts.bodies):
-        return True  # directors of a body without mass have no inertia
+    if any(force.bears_on is not None for force in parts.forces):
+        return False  # the reactions of the joints that are coordinates are not known
     touching = [contact for contact in parts.contacts if contact.rough]
     return not loops and not touching and 0 < len(tree) <= MOST_TREE_JOINTS
 
@@ -79,6 +86,22 @@ def tree_of(joints: tuple[JointElement, ...], bodies: int) -> list[int]:
             group[second] = first
             tree.append(number)
     return tree
+
+
+def is_massless(body: BodyElement) -> bool:
+    """Whether coordinates of this body alone would carry no inertia."""
+    return not is_traced(body.mass) and float(body.mass) == 0.0
+
+
+def around_massless(
+    bodies: tuple[BodyElement, ...], joints: tuple[JointElement, ...], tree: list[int]
+) -> list[int]:  # fmt: skip
+    """The joints of the tree at bodies without mass. Directors of such a body would have no inertia, so that it is
+    placed by the coordinates of its joints, and so are the bodies behind it: the coordinates then carry theirs."""
+    return [
+        k for k in tree
+        if any(end != GROUND and is_massless(bodies[end]) for end in (joints[k].first, joints[k].second))
+    ]  # fmt: skip
 
 
 def placements(
@@ -115,7 +138,7 @@ def placements(
                     waiting.append(other)
 
     follow(GROUND)
-    for body in range(len(bodies)):
+    for body in sorted(range(len(bodies)), key=lambda k: is_massless(bodies[k])):
         if body not in reached:
             place(body, "free")
             follow(body)
@@ -123,11 +146,43 @@ def placements(
 
 
 def _check_inertia(element: BodyElement, how: str) -> None:
-    if isinstance(element.mass, float) and element.mass == 0.0 and how == "free":
+    if is_massless(element) and how != "coordinates":
         raise ModelError(
             f"body {element.name!r} has no mass, and coordinates of its own here, which must carry inertia. Give it a "
-            'mass and an inertia, weld it to another body, or use coordinates="joints" with a joint that places it.'
+            "mass and an inertia, weld it to another body, or connect it by joints that place it, as Revolute."
         )
+
+
+def _check_bearings(parts: Parts, plan: tuple[Placement, ...]) -> None:
+    """The friction of a bearing needs the multipliers of its joint, and those are the system's only ones."""
+    placing = {placement.joint for placement in plan if placement.how == "coordinates"}
+    for force in parts.forces:
+        if force.bears_on is None:
+            continue
+        if force.bears_on in placing:
+            raise ModelError(
+                f"{force.name} depends on the reaction of joint {parts.joints[force.bears_on].name!r}, which is no "
+                'constraint here but a coordinate. Use model.system(coordinates="directors"); at a body without mass '
+                "there is no such reaction, so give it a mass."
+            )
+        rolling = [coupling.name for coupling in parts.couplings if coupling.nonholonomic]
+        if rolling:
+            raise ModelError(
+                f"{force.name} depends on the reaction of a joint, and {rolling[0]!r} constrains velocities: no method "
+                "here treats both. Use model.joint_damper(..., friction=...) in place of the bearing's friction."
+            )
+
+
+def _check_limits(parts: Parts, plan: tuple[Placement, ...]) -> None:
+    """Stops that are a turn apart, or more, need a joint whose turns are known."""
+    placing = {placement.joint for placement in plan if placement.how == "coordinates"}
+    for contact in parts.contacts:
+        if isinstance(contact, JointLimit) and not contact.within_a_turn and contact.joint not in placing:
+            raise ModelError(
+                f"the limits of joint {parts.joints[contact.joint].name!r} are a turn apart or more, and directors do "
+                'not count turns. Use model.system(coordinates="joints"), where the joint belongs to the tree, or '
+                "leave the limits out with limits=False."
+            )
 
 
 def _optional_parts(system: MultibodySystem) -> frozenset[str]:
@@ -138,6 +193,8 @@ def _optional_parts(system: MultibodySystem) -> frozenset[str]:
         found.add("nonholonomic")
     if any(force.has_law for force in system.forces):
         found.add("force")
+    if any(force.bears_on is not None for force in system.forces):
+        found.add("reaction")
     if system.contacts:
         found.add("gap")
     if any(contact.rough for contact in system.contacts):

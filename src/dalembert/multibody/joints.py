@@ -77,6 +77,10 @@ class Joint(eqx.Module):
         """The joint's coordinates at two poses."""
         return ()
 
+    def is_measured_angle(self, coordinate: int) -> bool:
+        """Whether `measure` knows this coordinate up to turns."""
+        return "angle" in self.coordinates[coordinate]
+
     def motion(self, values) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...]]:
         """Shift and rotation at these coordinates; the ints 0 and 1 in them are structure."""
         return (0, 0, 0), IDENTITY
@@ -186,6 +190,9 @@ class Screw(_AboutAxis):
 
     def measure(self, relative: Relative) -> tuple[Any, ...]:
         return (2 * math.pi * relative.shift(2) / self.pitch,)
+
+    def is_measured_angle(self, coordinate: int) -> bool:
+        return False  # the displacement counts the turns
 
     def motion(self, values):
         return (0, 0, self.pitch * values[0] / (2 * math.pi)), about_third(values[0])

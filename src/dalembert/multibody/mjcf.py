@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, ModelError
-from .bodies import Body
+from .bodies import Body, Surface
 from .joints import Fixed, Joint, Prismatic, Revolute, Spherical
+from .mjcf_contacts import read_contacts
 from .model import Multibody
 from .shapes import Box, Capsule, Cylinder, Ellipsoid, Shape, Sphere
+from .touching import Plane
 from .vectors import from_quaternion
 
 FREE, BALL, SLIDE, HINGE = range(4)
@@ -27,7 +29,7 @@ CONNECT, WELD, JOINT = range(3)
 NO_GRAVITY = "mjDSBL_GRAVITY"
 
 
-def load_mjcf(path, *, ignore: tuple[str, ...]) -> Multibody:
+def load_mjcf(path, *, ignore: tuple[str, ...], restitution: float = 0.0) -> Multibody:
     """The model of an MJCF file; see `load_model`."""
     try:
         import mujoco  # pyright: ignore[reportMissingImports]
@@ -39,14 +41,16 @@ def load_mjcf(path, *, ignore: tuple[str, ...]) -> Multibody:
         compiled = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
         raise ModelError(f"{path}: mujoco does not read it: {str(error).strip()}") from error
-    return from_compiled(compiled, ignore=ignore)
+    return from_compiled(compiled, ignore=ignore, restitution=restitution)
 
 
-def from_compiled(compiled: Any, *, ignore: tuple[str, ...] = (), name: str = "Mjcf") -> Multibody:
+def from_compiled(
+    compiled: Any, *, ignore: tuple[str, ...] = (), name: str = "Mjcf", restitution: float = 0.0
+) -> Multibody:  # fmt: skip
     """The model of a compiled `mujoco.MjModel`."""
     import mujoco  # pyright: ignore[reportMissingImports]
 
-    return _Reader(mujoco, compiled, set(ignore)).model(name)
+    return _Reader(mujoco, compiled, set(ignore), restitution).model(name)
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class Constant:
 
 
 class _Reader:
-    def __init__(self, mujoco: Any, compiled: Any, ignore: set[str]) -> None:
-        self.mujoco, self.m, self.ignore = mujoco, compiled, ignore
+    def __init__(self, mujoco: Any, compiled: Any, ignore: set[str], restitution: float) -> None:
+        self.mujoco, self.m, self.ignore, self.restitution = mujoco, compiled, ignore, restitution
         self.missing: dict[str, list[str]] = {}
         self.remarks: list[str] = []
 
@@ -120,6 +124,7 @@ class _Reader:
         for k in range(m.nactuator):
             self._actuator(model, k)
         self._rest()
+        read_contacts(self, model, self.restitution)
         if self.missing:
             what = "; ".join(f"{key} ({', '.join(names[:5])})" for key, names in self.missing.items())
             raise ModelError(
@@ -138,27 +143,44 @@ class _Reader:
             self.lacks("mocap", self.name("body", k))
         return model.body(
             self.name("body", k), float(m.body_mass[k]), (inertia + inertia.T) / 2, m.body_ipos[k].copy(),
-            shape=self._shape(k), at=place, rotation=turn,
+            shape=self._shapes(k), at=place, rotation=turn,
         )  # fmt: skip
 
-    def _shape(self, k: int) -> Shape | None:
-        m = self.m
-        for g in range(int(m.body_geomadr[k]), int(m.body_geomadr[k]) + int(m.body_geomnum[k])):
-            size, kind = m.geom_size[g], self.mujoco.mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_")
-            turn = from_quaternion("geom_quat", m.geom_quat[g])
-            placed: dict[str, Any] = {"at": tuple(m.geom_pos[g].tolist()), "rotation": tuple(map(tuple, turn.tolist()))}
-            match kind:
-                case "SPHERE":
-                    return Sphere(float(size[0]), **placed)
-                case "CAPSULE":
-                    return Capsule(float(size[0]), 2 * float(size[1]), **placed)
-                case "ELLIPSOID":
-                    return Ellipsoid(tuple(size.tolist()), **placed)
-                case "CYLINDER":
-                    return Cylinder(float(size[0]), 2 * float(size[1]), **placed)
-                case "BOX" | "MESH":
-                    return Box(tuple((2 * size).tolist()), **placed)
+    def geom_kind(self, g: int) -> str:
+        """The type of a geom in the words of `Multibody.contact`."""
+        return self.mujoco.mjtGeom(int(self.m.geom_type[g])).name.removeprefix("mjGEOM_").capitalize()
+
+    def _geom(self, g: int) -> Shape | None:
+        """The shape of a geom, a mesh by the box around it; planes and height fields are none."""
+        m, size = self.m, self.m.geom_size[g]
+        turn = from_quaternion("geom_quat", m.geom_quat[g])
+        placed: dict[str, Any] = {"at": tuple(m.geom_pos[g].tolist()), "rotation": tuple(map(tuple, turn.tolist()))}
+        match self.geom_kind(g):
+            case "Sphere":
+                return Sphere(float(size[0]), **placed)
+            case "Capsule":
+                return Capsule(float(size[0]), 2 * float(size[1]), **placed)
+            case "Ellipsoid":
+                return Ellipsoid(tuple(size.tolist()), **placed)
+            case "Cylinder":
+                return Cylinder(float(size[0]), 2 * float(size[1]), **placed)
+            case "Box" | "Mesh":
+                return Box(tuple((2 * size).tolist()), **placed)
         return None
+
+    def _shapes(self, k: int) -> list[Shape]:
+        m = self.m
+        geoms = range(int(m.body_geomadr[k]), int(m.body_geomadr[k]) + int(m.body_geomnum[k]))
+        return [shape for g in geoms if (shape := self._geom(g)) is not None]
+
+    def surface(self, model: Multibody, g: int) -> Surface | Plane | None:
+        """A geom for contact."""
+        m, body = self.m, self.bodies[int(self.m.geom_bodyid[g])]
+        if self.geom_kind(g) == "Plane":
+            normal = from_quaternion("geom_quat", m.geom_quat[g])[:, 2]
+            return model.plane(normal, tuple(m.geom_pos[g].tolist()), body)
+        shape = self._geom(g)
+        return None if shape is None else body.surface(shape)
 
     def _joints(self, model: Multibody, k: int, parent: Body, body: Body, place) -> None:
         m = self.m
@@ -292,24 +314,5 @@ class _Reader:
                 self.lacks(what, str(count))
         if m.opt.density or m.opt.viscosity or np.any(m.opt.wind):
             self.lacks("fluid", "density, viscosity or wind")
-        pairs = self._touching()
-        if pairs:
-            self.lacks("contact", f"{pairs} pairs of geoms could touch")
         if m.nsensor:
             self.remarks.append(f"{m.nsensor} sensors: run.joint(...), run.body(...) tell what they would")
-
-    def _touching(self) -> int:
-        """How many pairs of geoms are looked at for contact."""
-        m, weld = self.m, self.m.body_weldid
-        excluded = {int(s) for s in m.exclude_signature}
-        count = int(m.npair)
-        for a in range(m.ngeom):
-            for b in range(a + 1, m.ngeom):
-                i, k = sorted((int(m.geom_bodyid[a]), int(m.geom_bodyid[b])))
-                meets = (m.geom_contype[a] & m.geom_conaffinity[b]) or (m.geom_contype[b] & m.geom_conaffinity[a])
-                related = weld[i] == weld[k] or (weld[i] and weld[k] and self._parent(weld[k]) == weld[i])
-                count += bool(meets and not related and ((i << 16) + k) not in excluded)
-        return count
-
-    def _parent(self, body: int) -> int:
-        return int(self.m.body_weldid[self.m.body_parentid[body]])

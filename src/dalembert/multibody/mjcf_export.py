@@ -33,7 +33,7 @@ from .joints import (
     Spherical,
     Universal,
 )
-from .shapes import Box, Capsule, Cylinder, Ellipsoid, Shape, Sphere
+from .shapes import Box, Capsule, Cylinder, Ellipsoid, Several, Shape, Sphere
 from .system import Placement
 from .touching import Plane
 from .urdf_export import digits, refused_unless_ignored
@@ -147,7 +147,10 @@ class _Writer:
         j = body.inertia
         entries = (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2])
         self._add(element, "inertial", pos=digits(body.com), mass=digits([body.mass]), fullinertia=digits(entries))
-        self._geom(element, f"{body.name} shape", body.shape, group="1", contype="0", conaffinity="0")
+        shapes = body.shape.parts if isinstance(body.shape, Several) else (body.shape,)
+        for k, shape in enumerate(shapes):
+            name = f"{body.name} shape" + (f" {k + 1}" if len(shapes) > 1 else "")
+            self._geom(element, name, shape, group="1", contype="0", conaffinity="0")
 
     def _joint(self, element: ElementTree.Element, body: Body, joint, at: Placement) -> None:
         place = self._meeting_point(joint)

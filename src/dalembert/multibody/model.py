@@ -21,6 +21,7 @@ from .elements import ForceMethods
 from .formulations import system_of
 from .joints import Joint
 from .mjcf_export import to_mjcf
+from .shapes import as_shape
 from .system import MultibodySystem
 from .urdf_export import to_urdf
 from .vectors import axis_direction, is_traced, vector
@@ -113,11 +114,13 @@ class Multibody(ForceMethods):
             inertia: see `mass`.
             com: the centre of mass in its frame, the origin by default.
             density: in place of mass, inertia and com: those of `shape` filled with it.
-            shape: for pictures and contact: `Box`, `Sphere`, `Cylinder`, `Capsule`, `Ellipsoid`, `ConvexMesh`.
+            shape: for pictures and contact: `Box`, `Sphere`, `Cylinder`, `Capsule`, `Ellipsoid`, `ConvexMesh`; or
+                several in a list.
             at: where its frame is in the drawing; by default where its first joint is.
             rotation: how its frame is turned in the drawing: a matrix, a quaternion (w, x, y, z) or (roll, pitch, yaw).
         """
         self._new_name("body", name)
+        shape = as_shape(name, shape)
         mass, com, inertia = body_data(name, mass, inertia, com, density, shape)
         place = traced_place(name, ORIGIN if at is None else at)
         found = Body(self, name, mass, com, inertia, shape, place, default_rotation(name, rotation))

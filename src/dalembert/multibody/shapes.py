@@ -263,6 +263,43 @@ class ConvexMesh(Shape):
         return Outline(np.array(self.points), tuple(sorted(edges)))
 
 
+@dataclass(frozen=True)
+class Several(Shape):
+    """Shapes that together are one body; where they overlap they count twice."""
+
+    parts: tuple
+
+    def __post_init__(self) -> None:
+        self._place((0.0, 0.0, 0.0), None)
+
+    def volume(self) -> float:
+        return sum(part.volume() for part in self.parts)
+
+    def mass_properties(self, density: float) -> tuple[float, np.ndarray, np.ndarray]:
+        found = [part.mass_properties(density) for part in self.parts]
+        mass = sum(m for m, _, _ in found)
+        centre = np.sum([m * c for m, c, _ in found], axis=0) / mass
+        inertia = np.zeros((3, 3))
+        for m, c, tensor in found:
+            r = c - centre
+            inertia += tensor + m * ((r @ r) * np.eye(3) - np.outer(r, r))
+        return mass, centre, inertia
+
+    def outline(self) -> Outline:
+        return _joined([part.placed_outline() for part in self.parts])
+
+
+def as_shape(name: str, value) -> Shape | None:
+    """A shape, one of several, or none."""
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    if value is None or several == []:
+        return None
+    for shape in several:
+        if not isinstance(shape, Shape):
+            raise InputError(f"shape of body {name!r} must be a shape such as da.Box((1, 2, 3)), got {shown(shape)}.")
+    return several[0] if len(several) == 1 else Several(tuple(several))
+
+
 def _circle(radius: float, height: float, axis: int) -> Outline:
     """A circle about a coordinate axis."""
     angle = 2 * np.pi * np.arange(CIRCLE) / CIRCLE

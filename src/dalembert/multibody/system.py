@@ -25,7 +25,7 @@ from .bodies import BodyElement
 from .configuration import GROUND, GROUND_POSE, BodyFrame, Configuration, Pose
 from .contacts import ContactElement, sliding_rows
 from .couplings import Coupling
-from .forces import ForceElement
+from .forces import BearingFriction, ForceElement
 from .joints import JointElement
 from .vectors import Triple
 
@@ -64,7 +64,7 @@ class MultibodySystem(System):
 
     #: The functions that a system may have, defined in the class of a model that needs them.
     OPTIONAL: ClassVar[tuple[str, ...]] = (
-        "holonomic", "nonholonomic", "force", "gap", "tangent", "potential_invariants", "potential_of",
+        "holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "potential_invariants", "potential_of",
         "constraint_invariants", "constraint_of",
     )  # fmt: skip
 
@@ -185,6 +185,24 @@ class MultibodySystem(System):
 
         s, rates = jax.jvp(measures, (q,), (v,))
         laws = [force.law(t, x, rate) for force, x, rate in zip(elements, s, rates, strict=True)]
+        return jax.vjp(measures, q)[1](laws)[0]
+
+    def _reaction(self, t, q, v, psi):
+        """The friction of loaded bearings, s_q^T f(s', |F|^2): the rows of a joint's position are projections on unit
+        vectors at right angles, so that |F|^2 is the sum of the squares of their multipliers."""
+        rows = {name: k for k, (name, _) in enumerate(self.constraint_rows(t, q))}
+        elements = [force for force in self.forces if isinstance(force, BearingFriction)]
+
+        def measures(q):
+            configuration = self.configuration(q)
+            return [force.measure(configuration, self.joints) for force in elements]
+
+        rates = jax.jvp(measures, (q,), (v,))[1]
+        laws = []
+        for force, rate in zip(elements, rates, strict=True):
+            held = [f"{self.joints[force.joint].name}: position {k}" for k in "xyz"]
+            squared = sum(psi[rows[name]] ** 2 for name in held if name in rows)
+            laws.append(force.friction(rate, squared))
         return jax.vjp(measures, q)[1](laws)[0]
 
     # -- contacts --------------------------------------------------------------------------------------------------

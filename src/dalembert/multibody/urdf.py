@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, shown
-from ..errors import InputError, ModelError
+from ..arguments import shown
+from ..errors import InputError
 from .bodies import Body
 from .inertia import nearest_inertia, principal
 from .joints import Continuous, Floating, Joint, Planar, Prismatic, Revolute
-from .markup import Element, read_markup, resolved
+from .markup import Element, resolved
 from .model import Multibody
 from .shapes import Box, Cylinder, Shape, Sphere
 from .stl import extents
@@ -281,41 +281,3 @@ def _axis(joint: Element, turn: np.ndarray) -> tuple[float, ...]:
     if not 1e-300 < length < 1e300:
         raise (element or joint).error(f"the axis of joint {joint.text('name')!r} must not be zero.")
     return tuple((turn @ (given / length)).tolist())
-
-
-def load_model(
-    path, *, ignore: Iterable[str] = (), packages: Mapping[str, Any] | None = None, base: str = "fixed",
-    inertia: str = "refuse", gravity=(0.0, 0.0, -9.81),
-) -> Multibody:  # fmt: skip
-    """A model from a file: URDF (`<robot>`), or MJCF (`<mujoco>`, which needs the package `mujoco`).
-
-    Args:
-        path: the file.
-        ignore: what may be left out, by name; without it, what has no counterpart here is an error.
-        packages: folders of packages, for names such as package://robot/meshes/arm.stl.
-        base: whether the root link of a URDF file is "fixed" to the ground or "floating".
-        inertia: "refuse" links whose inertia no body can have, or take the "nearest" one.
-        gravity: the acceleration of free fall, which a URDF file does not say.
-
-    `model.remarks` lists what was read and is not part of the equations.
-    """
-    ignore = (ignore,) if isinstance(ignore, str) else ignore
-    if not isinstance(ignore, tuple | list | set | frozenset) or not all(isinstance(name, str) for name in ignore):
-        raise InputError(f"ignore must be the names of what may be left out, got {shown(ignore)}.")
-    packages = {} if packages is None else packages
-    if not isinstance(packages, Mapping) or not all(
-        isinstance(place, str | pathlib.Path) for place in packages.values()
-    ):
-        raise InputError(f"packages must be folders by the name of their package, got {shown(packages)}.")
-    choice("base", base, ("fixed", "floating"))
-    choice("inertia", inertia, ("refuse", "nearest"))
-    root = read_markup(path)
-    if root.tag == "robot":
-        return load_urdf(root, ignore=tuple(ignore), packages=packages, base=base, inertia=inertia, gravity=gravity)
-    if root.tag == "mujoco":
-        from .mjcf import load_mjcf
-
-        return load_mjcf(path, ignore=tuple(ignore))
-    raise ModelError(
-        f"{root.file}, line {root.line}: expected <robot> (URDF) or <mujoco> (MJCF), got <{shown(root.tag, 40)}>."
-    )

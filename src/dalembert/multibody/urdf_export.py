@@ -11,7 +11,7 @@ from .bodies import Body
 from .build import Numbering
 from .formulations import tree_of
 from .joints import Continuous, Fixed, Floating, Joint, Planar, Prismatic, Revolute
-from .shapes import Box, Cylinder, Shape, Sphere
+from .shapes import Box, Cylinder, Several, Shape, Sphere
 from .vectors import to_angles
 
 _TYPES: dict[type[Joint], str] = {
@@ -114,8 +114,10 @@ def _link(body: Body, at: np.ndarray) -> list[str]:
             f'    <inertial><origin xyz="{digits(body.com - own)}"/><mass value="{float(body.mass):.17g}"/>'
             f"<inertia {entries}/></inertial>"
         )
-    if isinstance(body.shape, Box | Sphere | Cylinder):
-        lines.append(f"    <visual>{_shape(body.shape, own)}</visual>")
+    shapes = body.shape.parts if isinstance(body.shape, Several) else (body.shape,)
+    lines += [
+        f"    <visual>{_shape(shape, own)}</visual>" for shape in shapes if isinstance(shape, Box | Sphere | Cylinder)
+    ]
     return [*lines, "  </link>"]
 
 

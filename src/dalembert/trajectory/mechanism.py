@@ -19,7 +19,7 @@ import numpy as np
 from ..arguments import shown
 from ..engine import RowFunction
 from ..errors import InputError, ModelError
-from ..multibody import GROUND, MultibodySystem, as_directors, row_names
+from ..multibody import GROUND, MultibodySystem, Screw, as_directors, row_names
 from ..stepping import (
     Family,
     equation_rows,
@@ -145,16 +145,27 @@ class Mechanism:
         return found[:, 0], found[:, 1]
 
     def joint_coordinates(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates of a joint and their rates, (N, k); angles are followed from one saved state to the next."""
+        """Coordinates of a joint and their rates, (N, k).
+
+        Angles that are measured at poses are followed from one saved state to the next: of all turns, that is taken
+        which is nearest to what the rates at both ends make expect. Angles that are coordinates know their turns.
+        """
         first = sum(len(joint.kind.coordinates) for joint in self.system.joints[:number])
         names = self.system.joints[number].kind.coordinates
         columns = slice(first, first + len(names))
         both = self._coordinates
         values, rates = both[:, 0, columns].copy(), both[:, 1, columns]
         for k, name in enumerate(names):
-            if "angle" in name:
-                values[:, k] = np.unwrap(values[:, k])
+            if "angle" in name and number not in self._counted:
+                values[:, k] = _followed(np.asarray(self.run.t), values[:, k], rates[:, k])
         return values, rates
+
+    @functools.cached_property
+    def _counted(self) -> frozenset[int]:
+        """The joints whose angles are known with their turns: coordinates, and threads, whose displacement tells."""
+        system = self.system
+        placed = {p.joint for p in system.plan if p.how == "coordinates" and p.joint is not None}
+        return frozenset(placed | {k for k, joint in enumerate(system.joints) if isinstance(joint.kind, Screw)})
 
     @functools.cached_property
     def _coordinates(self) -> np.ndarray:
@@ -221,8 +232,13 @@ class Mechanism:
 
     def reaction(self, number: int) -> Reaction:
         """See `Reaction`."""
-        names, lam, jacobian, twin = self._reactions
         joint = self.system.joints[number]
+        if number in as_directors(self.system).placing_joints:
+            raise ModelError(
+                f"the reaction of joint {joint.name!r} is not known: it connects a body without mass, which is placed "
+                "by the coordinates of its joints. Give that body a mass, or look at the next joint."
+            )
+        names, lam, jacobian, twin = self._reactions
         rigid = sum(len(body.kept) * (len(body.kept) + 1) // 2 for body in twin.bodies)
         mine = [k for k, name in enumerate(names) if k >= rigid and name.startswith(f"{joint.name}: ")]
         body, frame, sign = joint.second, joint.on_second, -1.0
@@ -286,6 +302,14 @@ class ContactMotion:
     name: str
     gap: np.ndarray
     impulse: np.ndarray
+
+
+def _followed(t: np.ndarray, angle: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Angles known up to turns, joined: angle_1 - angle_0 is the turn nearest to (t_1 - t_0) (rate_0 + rate_1) / 2."""
+    expected = np.diff(t) * (rate[1:] + rate[:-1]) / 2
+    steps = np.diff(angle)
+    steps = steps + 2 * np.pi * np.round((expected - steps) / (2 * np.pi))
+    return angle[0] + np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def _kept(part: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:

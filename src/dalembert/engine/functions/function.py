@@ -187,6 +187,16 @@ def _is_noise(residual: Callable, x: np.ndarray, rest: tuple, update: np.ndarray
     return bool(np.all((np.abs(update) <= SMALL_UPDATE * np.abs(x)) | (np.abs(update) <= limit)))
 
 
+def _solved_by_a_step(residual: Callable, x: np.ndarray, rest: tuple) -> np.ndarray | None:
+    """x, improved, if what a whole step has left is roundoff: no weights tell that of an equation which holds nothing
+    but roundoff, as those across the plane of a motion in a plane."""
+    value, jacobian = residual(x, *rest)
+    if not np.all(np.isfinite(value)):
+        return None
+    update = solve_linear(jacobian, value)
+    return x - update if np.all(np.isfinite(update)) and _is_noise(residual, x, rest, update) else None
+
+
 def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) -> np.ndarray | None:
     """Newton with step halving; None if it does not converge.
 
@@ -217,6 +227,8 @@ def find_root(residual: Callable, x: np.ndarray, *rest, iterations: int = 50) ->
                 break
             factor /= 2
             if factor < 1e-3:
-                return x - update if _is_noise(residual, x, rest, update) else None
+                if _is_noise(residual, x, rest, update):
+                    return x - update
+                return _solved_by_a_step(residual, x - update, rest)
         x, value, jacobian = trial, new_value, new_jacobian
     return None
