@@ -121,8 +121,8 @@ def floats(name: str, value: Any, *, finite: bool = False) -> np.ndarray:
     return array
 
 
-def interval(t: Any) -> tuple[float, float]:
-    """The pair (t0, t1) of finite times with t0 < t1."""
+def interval(t: Any, backwards: bool = False) -> tuple[float, float]:
+    """The pair (t0, t1) of finite times with t0 < t1, or, with `backwards`, t0 != t1."""
     try:
         first, last = t if not isinstance(t, str | bytes | dict | set) else (None, None)
     except (TypeError, ValueError):
@@ -130,8 +130,10 @@ def interval(t: Any) -> tuple[float, float]:
     t0, t1 = real(first), real(last)
     if t0 is None or t1 is None:
         raise InputError(f"t must be a pair (t0, t1) of numbers, got {shown(t)}.")
-    if not (np.isfinite(t0) and np.isfinite(t1) and t1 > t0 and np.isfinite(t1 - t0)):
-        raise InputError(f"t must be a pair (t0, t1) of finite numbers with t0 < t1, got ({t0:g}, {t1:g}).")
+    ordered = t0 != t1 if backwards else t0 < t1
+    if not (np.isfinite(t0) and np.isfinite(t1) and ordered and np.isfinite(t1 - t0)):
+        needed = "two different times" if backwards else "t0 < t1"
+        raise InputError(f"t must be a pair (t0, t1) of finite numbers with {needed}, got ({t0:g}, {t1:g}).")
     return t0, t1
 
 

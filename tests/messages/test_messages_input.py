@@ -89,9 +89,11 @@ def test_traced_step_size(simulate):
         jax.jit(lambda h: simulate(h=h).q)(0.1)
 
 
-@pytest.mark.parametrize("t", [(0.0, 0.0), (1.0, 0.0), (0.0, np.nan), (0.0, np.inf)])
+@pytest.mark.parametrize("t", [(0.0, 0.0), (0.0, np.nan), (0.0, np.inf)])
 def test_interval_without_length(simulate, t):
-    with pytest.raises(da.InputError, match=r"t must be a pair \(t0, t1\) of finite numbers with t0 < t1, got"):
+    with pytest.raises(
+        da.InputError, match=r"t must be a pair \(t0, t1\) of finite numbers with two different times, got"
+    ):
         simulate(t=t)
 
 

@@ -173,7 +173,7 @@ def _measures() -> list[Target]:
         Target("natural_limit", da.natural_limit, lambda: {"system": MassOnCubic(), "alpha": 0.5},
                {"system": "other", "alpha": "number"}),
         Target("symmetries", da.symmetries, lambda: {"system": PENDULUM, "q": START.q0, "v": START.v0},
-               {"system": "other", "q": "vector", "p": "vector", "v": "vector", "t": "number"}),
+               {"system": "other", "q": "vector", "p": "vector", "v": "vector", "t": "number", "actions": "other"}),
         Target("squared_distances", da.squared_distances, lambda: {"q": jnp.arange(6.0), "pairs": [(0, 1)]},
                {"q": "vector", "pairs": "other", "dimension": "integer"}),
         Target("dot_products", da.dot_products, lambda: {"q": jnp.arange(6.0), "pairs": [(0, 1)]},

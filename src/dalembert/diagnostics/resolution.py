@@ -22,4 +22,4 @@ def step_resolution(run: Trajectory) -> StepResolution:
     if isinstance(run.system, OverdeterminedDAE):
         raise InputError("step_resolution is for systems with a Lagrangian or a Hamiltonian, got an OverdeterminedDAE.")
     system = run._require_system("its linearised equations")
-    return resolution_of(system, run._info["rows"], run.t, run.q, run.v, run.p, float(np.max(run._info["h"])))
+    return resolution_of(system, run._info["rows"], run.t, run.q, run.v, run.p, float(np.max(np.abs(run._info["h"]))))

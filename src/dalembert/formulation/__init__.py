@@ -10,7 +10,9 @@ from .discrete_derivative import (
     midpoint,
     quotient,
     through,
+    weights_through,
 )
+from .entrywise import acts_entrywise
 from .invariants import dot_products, edge_products, squared_distances, squared_triple_products
 from .late import Arithmetic, late, solved
 from .mechanics import Acceleration, Mechanics, mechanics_of
@@ -30,6 +32,7 @@ __all__ = [
     "NaturalLimit",
     "Nonholonomic",
     "Symmetry",
+    "acts_entrywise",
     "contact_friction",
     "coordinates",
     "dot_products",
@@ -45,4 +48,5 @@ __all__ = [
     "squared_triple_products",
     "symmetries",
     "through",
+    "weights_through",
 ]

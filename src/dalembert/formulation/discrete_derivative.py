@@ -19,6 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .entrywise import acts_entrywise
+
 #: Difference quotients are computed as means of the derivative where |y - x| is below this, relative to |x| and |y|.
 CLOSE = 3e-4
 #: Below this relative distance the correction of the midpoint derivative, of third order, is less than roundoff.
@@ -72,31 +74,31 @@ def coordinates(f: Callable, x, y):
 
 
 def _increments(f: Callable, x, y):
-    columns, point = [], x
-    for k in range(x.shape[0]):
+    """Column k: from the point whose first k entries are those of y, along entry k."""
+    own = np.eye(x.shape[0], dtype=bool)
+    points = jnp.where(np.tri(x.shape[0], k=-1, dtype=bool), y, x)
 
-        def along(s, k=k, point=point):
-            return f(point.at[k].set(s))
+    def column(point, mine, before, after):
+        return quotient(lambda s: f(jnp.where(mine, s, point)), before, after)
 
-        columns.append(quotient(along, x[k], y[k]))
-        point = point.at[k].set(y[k])
-    return jnp.stack(columns, axis=-1)
+    return jax.vmap(column, out_axes=-1)(points, own, x, y)
 
 
 def through(pi: Callable, phi: Callable, x, y):
     """The discrete derivative of phi(pi(.)) with pi at most quadratic.
 
-    phi returns as many entries as pi, each a function of its own entry of pi (a list of terms; their sum is f), or a
-    scalar function of all of pi. The result is the derivative of the sum, or of the scalar.
+    phi returns a scalar, or a list of terms, whose sum is meant.
     """
     return jax.vjp(pi, (x + y) / 2)[1](weights_through(phi, pi(x), pi(y)))[0]
 
 
 def weights_through(phi: Callable, a, b):
-    """phi[a, b]: the discrete derivative by the invariants."""
-    if jax.eval_shape(phi, a).shape == ():
-        return coordinates(phi, a, b)
-    return quotient(phi, a, b)
+    """phi[a, b]: the discrete derivative by the invariants. Where every term is a function of its own invariant alone
+    it is one quotient for each; else one invariant is changed after the other."""
+    if acts_entrywise(phi, a):
+        return quotient(phi, a, b)
+    D = coordinates(phi, a, b)
+    return D if D.ndim == 1 else jnp.sum(D, axis=0)
 
 
 DISCRETE_DERIVATIVES: dict[str, Callable] = {

@@ -1,21 +1,26 @@
-"""Which translations and rotations leave a system unchanged, found numerically; and the momenta they conserve.
+"""Which affine motions leave a system unchanged, found numerically; and the momenta they conserve.
 
-Coordinates are read as positions of particles in the plane or in space, one after the other. A motion of all of them,
-q -> q + s a(q) with velocities carried along, is a symmetry if the rate of change of L (or H) along it vanishes at the
-given state and at states around it, and that of the constraints, g_q a, on g = 0. (Off it, constraints that are
-vectors, such as x - l d_3 of a body held at one point, turn with the motion: g_q a = A g.) For then the constraint
-forces g_q^T lam have no part along a(q), and the momentum p . a(q) is conserved.
+A motion of the coordinates, q -> q + s a(q) with a(q) = A q + b, carries velocities and momenta along::
+
+    q' = A q + b,      v' = A v,      p' = -A^T p
+
+It is a symmetry if the rate of change of L(q, v) (or H(q, p)) along it vanishes at the given state and at states around
+it, and that of the constraints, g_q a, on g = 0. (Off it, constraints that are vectors, such as x - l d_3 of a body
+held at one point, turn with the motion: g_q a = A g.) For then the constraint forces g_q^T lam have no part along a(q),
+and the momentum p . a(q) is conserved (Gonzalez 1999, (9)-(14)). Translations and rotations of particles in the plane
+or in space, whose positions stand one after the other in q, are tried unasked; any other (A, b) where it is named.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import floats, number
+from ..arguments import floats, number, shown
 from ..errors import InputError
 from ..problem import AbstractSystem, HamiltonianSystem, System
 from .mechanics import mechanics_of
@@ -39,11 +44,23 @@ class Symmetry(NamedTuple):
         return jnp.sum(p * (q @ self.matrix.T + self.shift), axis=-1)
 
 
-def symmetries(system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0) -> list[Symmetry]:
+def symmetries(
+    system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0, actions: Mapping[str, Any] | None = None
+) -> list[Symmetry]:
     """The translations and rotations (about the origin) that leave L or H, forces and constraints unchanged.
 
-    `p` (or `v`) is only a state to probe at; it need not be consistent. Systems whose number of coordinates is neither
-    a multiple of two nor of three have none that could be found.
+    >>> symmetries(system, q0, actions={"squeeze": (np.diag([1.0, -1.0]), np.zeros(2))})
+
+    Args:
+        system: without forces, nonholonomic constraints and contacts; others have no symmetries here.
+        q: where to probe, shape (n,).
+        p, v: a momentum or velocity to probe at; need not be consistent.
+        t: the time.
+        actions: other motions a(q) = A q + b to try, by name: a pair (A, b), of shapes (n, n) and (n,).
+
+    Returns:
+        Those that hold. Of systems whose number of coordinates is neither a multiple of two nor of three only the
+        named ones are tried.
     """
     if not isinstance(system, System | HamiltonianSystem):
         raise InputError(f"symmetries expects a da.System or da.HamiltonianSystem, got {type(system).__name__}.")
@@ -51,19 +68,34 @@ def symmetries(system: AbstractSystem, q, p=None, *, v=None, t: float = 0.0) -> 
     speed = floats("p or v", v if v is not None else p if p is not None else np.ones_like(q), finite=True)
     if q.ndim != 1 or not len(q) or speed.shape != q.shape:
         raise InputError(f"symmetries expects q and p of one shape (n,), got {q.shape} and {speed.shape}.")
-    if (
-        not system.is_made_of_vectors
-        or system.provides("force")
-        or system.provides("nonholonomic")
-        or system.provides("gap")
-    ):
+    named = _named(actions, q.size)
+    if system.provides("force") or system.provides("nonholonomic") or system.provides("gap"):
         return []
     found = []
-    for dimension in (3, 2):
+    for dimension in (3, 2) if system.is_made_of_vectors else ():
         if q.size % dimension == 0:
             found = [s for s in _motions(q.size, dimension) if _holds(system, s, t, q, speed)]
         if found:
             break
+    return found + [s for s in named if _holds(system, s, t, q, speed)]
+
+
+def _named(actions: Mapping[str, Any] | None, n: int) -> list[Symmetry]:
+    """The motions that a user names."""
+    if actions is None:
+        return []
+    if not isinstance(actions, Mapping):
+        raise InputError(f"actions must be a dict of pairs (A, b) by name, got {shown(actions)}.")
+    found = []
+    for name, pair in actions.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"actions[{name!r}] must be a pair (A, b) of q -> A q + b, got {shown(pair)}.")
+        matrix, shift = (floats(f"actions[{name!r}]", part, finite=True) for part in pair)
+        if matrix.shape != (n, n) or shift.shape != (n,):
+            raise InputError(
+                f"actions[{name!r}] must have the shapes ({n}, {n}) and ({n},), got {matrix.shape} and {shift.shape}."
+            )
+        found.append(Symmetry(str(name), matrix, shift))
     return found
 
 
@@ -86,7 +118,8 @@ def _holds(system: AbstractSystem, symmetry: Symmetry, t: float, q: np.ndarray, 
         scale = 0.1 * probe * max(1.0, float(np.max(np.abs(q))))
         at = q + scale * random.standard_normal(q.size)
         moving = speed + (0.1 + probe) * random.standard_normal(q.size)
-        shift, turn = symmetry.matrix @ at + symmetry.shift, symmetry.matrix @ moving
+        carried = -symmetry.matrix.T if isinstance(system, HamiltonianSystem) else symmetry.matrix
+        shift, turn = symmetry.matrix @ at + symmetry.shift, carried @ moving
         value, rate = jax.jvp(lambda a, b, time=time: function(time, a, b), (at, moving), (shift, turn))
         if not abs(rate) <= TOLERANCE * (1.0 + abs(value)):
             return False

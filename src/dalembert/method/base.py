@@ -101,6 +101,8 @@ class Method(eqx.Module):
     multiplier: ClassVar[str] = "recomputed"
     #: Whether the end of a step is known but for a projection onto the constraints.
     explicit: ClassVar[bool] = False
+    #: Whether `dense` is as accurate as the ends of a step are.
+    dense_is_of_full_order: ClassVar[bool] = False
     #: What a notebook shows, from `plots`.
     _repr_html_ = Later()
 

@@ -16,6 +16,13 @@ legendre(q_z, v_z, p_z) = 0, exact since T is quadratic, and D_1 H = D V. Of a H
 partial derivatives are averaged over the other argument::
 
     D_1 H = (d_q H(., p0) + d_q H(., p1)) / 2,      D_2 H = (d_p H(q0, .) + d_p H(q1, .)) / 2
+
+The gradient "phase-space" takes them as the two parts of one derivative in the 2n entries of x = (q, p), as Gonzalez
+does; with the mean x_z, dx = x1 - x0::
+
+    (D_1 H, D_2 H) = H'(x_z) + c dx,      c = (H(x1) - H(x0) - H'(x_z) dx) / |dx|^2
+
+c = O(h^2) adds lengths and momenta to each other, so that the motion depends on their units.
 """
 
 from __future__ import annotations
@@ -29,11 +36,14 @@ import numpy as np
 
 from ..arguments import flag
 from ..errors import InputError
-from ..formulation import DISCRETE_DERIVATIVES, quotient, through
+from ..formulation import DISCRETE_DERIVATIVES, acts_entrywise, midpoint, through, weights_through
 from ..problem import HamiltonianSystem
 from .base import Claims, Method, Step
 
-GRADIENTS = ("invariant", *DISCRETE_DERIVATIVES)
+#: Gonzalez' derivative in all 2n entries of (q, p), and what g and g' use beside it, which are not functions of both.
+PHASE_SPACE = "phase-space"
+GRADIENTS = ("invariant", *DISCRETE_DERIVATIVES, PHASE_SPACE)
+PARTIAL = DISCRETE_DERIVATIVES | {PHASE_SPACE: DISCRETE_DERIVATIVES["gonzalez"]}
 #: What a system states through its invariants, and what that must be.
 HAMILTONIAN, POTENTIAL, CONSTRAINT = (
     "hamiltonian_of(phase_invariants(q, p))", "potential_of(potential_invariants(q))",
@@ -42,10 +52,11 @@ HAMILTONIAN, POTENTIAL, CONSTRAINT = (
 STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
 
 
-#: d constraint_of / d zeta, at the start and beside it
-SLOPES = "slopes of constraint_of"
 #: how many coordinates and constraints there are, where all are coupled; derivatives above which that is too much
 COUPLINGS, MOST_COUPLINGS = "couplings", 5e8
+#: how many constraints and invariants there are, where constraints are no functions of one each; evaluations above
+#: which that is too much (300 of 300 take 20 s to translate, 1000 of 1000 five minutes)
+MIXED, MOST_MIXED = "mixed invariants", 1e5
 
 
 class EnergyMomentumUnknowns(NamedTuple):
@@ -65,7 +76,8 @@ class EnergyMomentum(Method):
     Args:
         gradient: "invariant" goes through the invariants that the system states (`potential_invariants` and
             `potential_of`, `constraint_invariants` and `constraint_of`; or `phase_invariants` and `hamiltonian_of`);
-            "gonzalez", "mean-value" and "itoh-abe" need no statement, and keep the energy but not the momenta.
+            "gonzalez", "mean-value", "itoh-abe" and "phase-space" need no statement, and keep the energy but not the
+            momenta.
         velocity_level: keep the hidden constraint g_q v = 0 too.
         dissipative: allow forces; then H(t) - H(0) - work is kept instead of H.
     """
@@ -129,7 +141,7 @@ class EnergyMomentum(Method):
         """The mass matrix at two places, times some vectors, the momentum at rest, how many numbers the derivatives of
         the equations hold, and what the system states about its invariants."""
         system, found, n = mechanics.system, {}, q.shape[0]
-        if self.gradient == "gonzalez" and system.provides("holonomic"):
+        if self.gradient in ("gonzalez", PHASE_SPACE) and system.provides("holonomic"):
             found[COUPLINGS] = jnp.asarray([n, mechanics.constraint(t, q).shape[0]], dtype=float)
         if not isinstance(system, HamiltonianSystem):
             other, rest = q + jnp.linspace(0.1, 0.3, n), jnp.zeros_like(v)
@@ -154,8 +166,8 @@ class EnergyMomentum(Method):
             found[CONSTRAINT] = system.constraint_of(system.constraint_invariants(q))
             found["holonomic(t, q)"] = mechanics.constraint(t, q)
             zeta = system.constraint_invariants(q)
-            away = zeta + jnp.linspace(0.1, 0.3, zeta.size).reshape(zeta.shape)  # what vanishes at the start, too
-            found[SLOPES] = jnp.stack([jax.jacfwd(system.constraint_of)(z) for z in (zeta, away)])
+            if not acts_entrywise(system.constraint_of, zeta):
+                found[MIXED] = jnp.asarray([found[CONSTRAINT].size, zeta.size], dtype=float)
         return found
 
     def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
@@ -164,10 +176,18 @@ class EnergyMomentum(Method):
             n, m = (int(number) for number in facts[COUPLINGS])
             if n * n * m > MOST_COUPLINGS:
                 return (
-                    f'gradient="gonzalez" corrects the gradient of every constraint along q1 - q0, so that each of {m} '
+                    f'gradient="{self.gradient}" corrects the gradient of every constraint along q1 - q0, so that each of {m} '
                     f"constraints couples all {n} coordinates with each other ({n * n * m:.0e} derivatives). "
                     'Use gradient="mean-value", or "invariant" with the invariants of the system.'
                 )
+        if MIXED in facts and np.prod(facts[MIXED]) > MOST_MIXED:
+            m, r = (int(number) for number in facts[MIXED])
+            return (
+                f"constraint_of gives {m} constraints that are not seen to be functions of one of the {r} "
+                f"constraint_invariants each, so that the invariants are changed one after the other ({m * r:.0e} "
+                "evaluations). Write it with operations that act on every entry alone, such as jnp.sqrt(zeta) - 1, or "
+                'use gradient="mean-value".'
+            )
         if "mass" in facts and not (
             np.allclose(facts["mass"], facts["mass elsewhere"]) and np.allclose(facts["momentum at rest"], 0.0)
         ):
@@ -175,10 +195,6 @@ class EnergyMomentum(Method):
                 "its Lagrangian is not v^T M v / 2 - V(q) with a constant mass matrix. Write it as a "
                 "da.HamiltonianSystem, whose hamiltonian(t, q, p) may be any function."
             )
-        if SLOPES in facts:
-            reason = _coupled(facts[SLOPES])
-            if reason is not None:
-                return reason
         for name, what in STATED.items():
             if name in facts:
                 stated, true = facts[name], facts[what]
@@ -230,9 +246,10 @@ class EnergyMomentum(Method):
         """Zero where q1 - q0 = h (D_2 H + u)."""
         m, (q0, p0, *_) = step.mechanics, step.start
         velocity = self._mean_velocity(x, step)
-        if by_p is None:
-            return m.legendre(step.t + step.h / 2, q0 + x.d / 2, velocity, (p0 + x.p1) / 2)
-        return velocity - by_p
+        if by_p is not None and isinstance(m.system, HamiltonianSystem):
+            return velocity - by_p
+        own = velocity if by_p is None else velocity - by_p
+        return m.legendre(step.t + step.h / 2, q0 + x.d / 2, own, (p0 + x.p1) / 2)
 
     def _momentum_rate(self, x: EnergyMomentumUnknowns, step: Step, by_q):
         """(p1 - p0) / h."""
@@ -240,7 +257,7 @@ class EnergyMomentum(Method):
         return step.mechanics.external_force(t, qz, self._mean_velocity(x, step)) - by_q
 
     def _hamiltonian_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
-        """D_1 H and D_2 H; None for the latter where it is the velocity of the mean momentum."""
+        """D_1 H and D_2 H; of a Lagrangian D_2 H without the velocity of the mean momentum, None if nothing is left."""
         m, t, (q0, p0, *_) = step.mechanics, step.t + step.h / 2, step.start
         system, q1 = m.system, q0 + x.d
         if self.gradient == "invariant":
@@ -252,9 +269,16 @@ class EnergyMomentum(Method):
                 jnp.concatenate([q0, p0]), jnp.concatenate([q1, x.p1]),
             )  # fmt: skip
             return D[:n], D[n:]
+        zero = jnp.zeros_like(q0)
+        if self.gradient == PHASE_SPACE:
+            n, x0, x1 = q0.shape[0], jnp.concatenate([q0, p0]), jnp.concatenate([q1, x.p1])
+            if isinstance(system, HamiltonianSystem):
+                D = midpoint(lambda y: system.hamiltonian(t, y[:n], y[n:]), x0, x1)
+            else:  # T is quadratic: its part of D_2 H is the velocity of the mean momentum
+                D = midpoint(lambda y: m.energy(t, y[:n], zero, zero), x0, x1)
+            return D[:n], D[n:]
         d = DISCRETE_DERIVATIVES[self.gradient]
         if not isinstance(system, HamiltonianSystem):
-            zero = jnp.zeros_like(q0)
             return d(lambda q: m.energy(t, q, zero, zero), q0, q1), None
         by_q = sum(d(lambda q, p=p: m.energy(t, q, p, p), q0, q1) for p in (p0, x.p1)) / 2
         by_p = sum(d(lambda p, q=q: m.energy(t, q, p, p), p0, x.p1) for q in (q0, q1)) / 2
@@ -267,12 +291,13 @@ class EnergyMomentum(Method):
             return jnp.zeros_like(q0)
         if self.gradient == "invariant":
             return through(m.system.constraint_invariants, lambda z: x.lam * m.system.constraint_of(z), q0, q0 + x.d)
-        return x.lam @ DISCRETE_DERIVATIVES[self.gradient](lambda q: m.constraint(t, q), q0, q0 + x.d)
+        return x.lam @ PARTIAL[self.gradient](lambda q: m.constraint(t, q), q0, q0 + x.d)
 
     def _hidden_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
         """gam . D_1 g', and what is zero where u = gam . D_2 g'."""
         m, t, (q0, p0, v0, *_) = step.mechanics, step.t + step.h / 2, step.start
-        gam, q1, vz = x.gam / step.h, q0 + x.d, self._mean_velocity(x, step)
+        gam, q1 = x.gam / step.h, q0 + x.d
+        vz = (v0 + x.v1) / 2 if self.gradient == PHASE_SPACE else self._mean_velocity(x, step)
         if not m.system.provides("holonomic"):
             return jnp.zeros_like(q0), x.u
         if self.gradient == "invariant" and m.system.provides("hamiltonian_of"):
@@ -281,7 +306,7 @@ class EnergyMomentum(Method):
         if self.gradient == "invariant":
             by_q, push = _through_constraint_invariants(m.system, gam, q0, v0, q1, vz)
         elif isinstance(m.system, HamiltonianSystem):
-            d = DISCRETE_DERIVATIVES[self.gradient]
+            d = PARTIAL[self.gradient]
 
             def hidden(q, p):
                 return gam @ m.hidden(t, q, -m.legendre(t, q, jnp.zeros_like(p), p))
@@ -289,36 +314,19 @@ class EnergyMomentum(Method):
             by_q = sum(d(lambda q, p=p: hidden(q, p), q0, q1) for p in (p0, x.p1)) / 2
             return by_q, x.u - sum(d(lambda p, q=q: hidden(q, p), p0, x.p1) for q in (q0, q1)) / 2
         else:
-            d, v1 = DISCRETE_DERIVATIVES[self.gradient], 2 * vz - v0
+            d, v1 = PARTIAL[self.gradient], 2 * vz - v0
             by_q = sum(d(lambda q, v=v: gam @ m.hidden(t, q, v), q0, q1) for v in (v0, v1)) / 2
             push = (m.constraint_force(t, q0, gam) + m.constraint_force(t, q1, gam)) / 2
         return by_q, m.mass_residual(x.u, push, t, (q0 + q1) / 2, vz, (p0 + x.p1) / 2)
 
 
-def _coupled(slopes: np.ndarray) -> str | None:
-    """Why constraints are refused that are no functions of one invariant each: the k-th discrete derivative is a
-    quotient of differences in the k-th invariant alone, and would follow another motion."""
-    advice = (
-        'With gradient="invariant" the k-th constraint must be a function of the k-th of constraint_invariants alone. '
-        "State it so (a product of invariants may be an invariant itself, if it is at most quadratic in q), or use "
-        'gradient="gonzalez" or "mean-value".'
-    )
-    if slopes.ndim != 3 or slopes.shape[1] != slopes.shape[2]:
-        count = slopes.shape[1] if slopes.ndim == 3 else 1
-        return f"constraint_of makes {count} constraint(s) of {slopes.shape[-1]} invariants. {advice}"
-    strays = np.argwhere(np.any(slopes != 0, axis=0) & ~np.eye(slopes.shape[1], dtype=bool))
-    if len(strays):
-        k, j = strays[0].tolist()
-        return f"holonomic[{k}] depends on constraint_invariants[{j}]. {advice}"
-    return None
-
-
 def _through_constraint_invariants(system, gam, q0, v0, q1, vz):
     """gam . D_1 g' and M gam . D_2 g' where v = M^-1 p with a constant M, so that v1 = 2 v_z - v0.
 
-    g' = phi'(zeta) eta with eta = zeta_q v, which is quadratic in (q, p): the product rule of means::
+    gam . g' = w . eta with the slope w(zeta) = d (gam . phi) / d zeta and eta = zeta_q v, which is quadratic in (q, p):
+    the product rule of means::
 
-        D g' = mean(eta) D(phi'(zeta)) + mean(phi'(zeta)) D eta,      D eta = its derivative at the mean
+        D (w . eta) = D (w . mean(eta)) + mean(w) . D eta,      D eta = its derivative at the mean
     """
     zeta, phi, qz = system.constraint_invariants, system.constraint_of, (q0 + q1) / 2
 
@@ -326,25 +334,25 @@ def _through_constraint_invariants(system, gam, q0, v0, q1, vz):
         return jax.jvp(zeta, (q,), (v,))[1]
 
     def slope(z):
-        return jax.jvp(phi, (z,), (jnp.ones_like(z),))[1]
+        return jax.vjp(phi, z)[1](gam)[0]
 
     mean_eta = (eta(q0, v0) + eta(q1, 2 * vz - v0)) / 2
-    weight = gam * (slope(zeta(q0)) + slope(zeta(q1))) / 2
-    inner = gam * mean_eta * quotient(slope, zeta(q0), zeta(q1))
+    mean_slope = (slope(zeta(q0)) + slope(zeta(q1))) / 2
+    inner = weights_through(lambda z: slope(z) * mean_eta, zeta(q0), zeta(q1))
     pulled = jax.vjp(zeta, qz)[1]
-    by_q = pulled(inner)[0] + jax.vjp(lambda q: eta(q, vz), qz)[1](weight)[0]
-    return by_q, pulled(weight)[0]
+    by_q = pulled(inner)[0] + jax.vjp(lambda q: eta(q, vz), qz)[1](mean_slope)[0]
+    return by_q, pulled(mean_slope)[0]
 
 
 def _through_phase_invariants(system, gam, q0, p0, q1, p1):
     """gam . D_1 g' and gam . D_2 g' of any H = phi(pi(q, p)).
 
-    g'_i = c_i'(zeta_i) sum_j phi_j(pi) {zeta_i, pi_j}: a function of zeta, pi and the brackets, all at most quadratic.
+    g'_i = sum_kj dc_i/dzeta_k dphi/dpi_j {zeta_k, pi_j}: a function of zeta, pi and the brackets, all at most quadratic.
     """
     n = q0.shape[0]
 
     def brackets(q, p):
-        """zeta_q . d pi_j / dp for all j, (constraints, r)."""
+        """zeta_q . d pi_j / dp for all j, (m, r)."""
         by_p = jax.jacfwd(lambda p: system.phase_invariants(q, p))(p)
         return jax.vmap(lambda w: jax.jvp(system.constraint_invariants, (q,), (w,))[1])(by_p).T
 
@@ -352,12 +360,13 @@ def _through_phase_invariants(system, gam, q0, p0, q1, p1):
         q, p = y[:n], y[n:]
         return jnp.concatenate([system.constraint_invariants(q), system.phase_invariants(q, p), brackets(q, p).ravel()])
 
-    m, r = gam.shape[0], jax.eval_shape(system.phase_invariants, q0, p0).shape[0]
+    m = jax.eval_shape(system.constraint_invariants, q0).shape[0]
+    r = jax.eval_shape(system.phase_invariants, q0, p0).shape[0]
 
     def hidden(a):
         zeta, pi, bracket = a[:m], a[m : m + r], a[m + r :].reshape(m, r)
-        slope = jax.jvp(system.constraint_of, (zeta,), (jnp.ones_like(zeta),))[1]
-        return (gam * slope) @ (bracket @ jax.grad(lambda pi: jnp.sum(system.hamiltonian_of(pi)))(pi))
+        slope = jax.vjp(system.constraint_of, zeta)[1](gam)[0]
+        return slope @ (bracket @ jax.grad(lambda pi: jnp.sum(system.hamiltonian_of(pi)))(pi))
 
     D = through(invariants, hidden, jnp.concatenate([q0, p0]), jnp.concatenate([q1, p1]))
     return D[:n], D[n:]

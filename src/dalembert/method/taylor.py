@@ -71,6 +71,7 @@ class Taylor(Method):
 
     handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "nonholonomic", "force", "invariants"})
     explicit: ClassVar[bool] = True
+    dense_is_of_full_order: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         whole = isinstance(self.degree, int) and not isinstance(self.degree, bool)

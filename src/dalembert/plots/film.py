@@ -66,7 +66,7 @@ def animate(
             "Define points(t, q) in the system; run.plot() shows the coordinates over time."
         )
     t = np.asarray(run.t)
-    span = float(t[-1] - t[0])
+    span = abs(float(t[-1] - t[0]))
     if seconds is None:
         seconds = min(max(span, SHORTEST), LONGEST)
     if trail is None:
@@ -112,16 +112,15 @@ def _ffmpeg(target: pathlib.Path) -> str | None:
 
 def _at(run, geometry: Geometry, times: np.ndarray) -> np.ndarray:
     """The points at any times: interpolated with the velocity where points are coordinates, else linearly."""
-    t = np.asarray(run.t)
+    ascending = slice(None) if run.t[-1] >= run.t[0] else slice(None, None, -1)
+    t, q, v = (np.asarray(part)[ascending] for part in (run.t, run.q, run.v))
     if len(t) == 1:
         return np.repeat(geometry.points, len(times), axis=0)
-    if geometry.points.size == np.asarray(run.q).size and np.shares_memory(geometry.points, np.asarray(run.q)):
+    if geometry.points.size == q.size and np.shares_memory(geometry.points, q):
         if np.size(run.impulse):  # velocities jump: no cubic fits
-            return _linear(t, np.asarray(run.q), times).reshape(len(times), *geometry.points.shape[1:])
-        return scipy.interpolate.CubicHermiteSpline(t, run.q, run.v)(times).reshape(
-            len(times), *geometry.points.shape[1:]
-        )
-    flat = geometry.points.reshape(len(t), -1)
+            return _linear(t, q, times).reshape(len(times), *geometry.points.shape[1:])
+        return scipy.interpolate.CubicHermiteSpline(t, q, v)(times).reshape(len(times), *geometry.points.shape[1:])
+    flat = geometry.points[ascending].reshape(len(t), -1)
     return _linear(t, flat, times).reshape(len(times), *geometry.points.shape[1:])
 
 
@@ -155,7 +154,8 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     background = canvas.copy_from_bbox(figure.bbox)
     digits = _digits(times)
     for time in times:
-        pieces = np.linspace(max(begin, time - trail), time, TRAIL_PIECES + 1)
+        back = min(trail, abs(time - begin))
+        pieces = np.linspace(time - back if run.t[-1] >= run.t[0] else time + back, time, TRAIL_PIECES + 1)
         recent = _at(run, geometry, pieces)
         moving.update(recent, geometry)
         arrows.update(time, recent[-1])
@@ -170,7 +170,7 @@ def _digits(times: np.ndarray) -> int:
     """Decimals that tell one frame from the next, at least one."""
     if len(times) < 2:
         return 2
-    return int(np.clip(np.ceil(-np.log10(times[1] - times[0])), 1, 9))
+    return int(np.clip(np.ceil(-np.log10(abs(times[1] - times[0]))), 1, 9))
 
 
 class _Moving:

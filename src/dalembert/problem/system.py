@@ -116,15 +116,15 @@ class AbstractSystem(eqx.Module):
         raise NotImplementedError
 
     def potential_of(self, pi) -> Any:
-        """The potential as terms, each a function of its own invariant, shape (r,); or as one scalar function."""
+        """The potential as terms, whose sum it is; one a invariant, shape (r,), costs least. Or as one scalar."""
         raise NotImplementedError
 
     def constraint_invariants(self, q) -> Any:
-        """Functions of q, at most quadratic, one for each holonomic constraint; shape (m,)."""
+        """Functions of q, at most quadratic, through which the holonomic constraints can be written; shape (r,)."""
         raise NotImplementedError
 
     def constraint_of(self, zeta) -> Any:
-        """The holonomic constraints, each a function of its own invariant, shape (m,)."""
+        """The holonomic constraints, shape (m,). If each is a function of its own invariant, that costs least."""
         raise NotImplementedError
 
     def phase_invariants(self, q, p) -> Any:
@@ -132,7 +132,7 @@ class AbstractSystem(eqx.Module):
         raise NotImplementedError
 
     def hamiltonian_of(self, pi) -> Any:
-        """The Hamiltonian as terms, each a function of its own invariant, shape (r,); or as one scalar function."""
+        """The Hamiltonian as terms, whose sum it is, or as one scalar."""
         raise NotImplementedError
 
     def points(self, t, q) -> Any:

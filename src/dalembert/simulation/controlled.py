@@ -23,7 +23,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import floats, positive, real, shown, takes
+from ..arguments import floats, interval, positive, real, shown, takes
 from ..engine import OK, Interruption, RowFunction, Stepwise, stepwise
 from ..errors import InputError
 from ..method import EventCapturing, Method
@@ -114,6 +114,7 @@ def integrate_controlled(
         run = integrate(driven_by_law(system, law), method, q0, v0, p0=p0, options=options)
         return run if np.ndim(run.t) != 1 or is_traced(run.states) else dataclasses.replace(run, inputs=_of(law, run))
     _check(method, given, options)
+    interval(options.t)  # a controller knows what was, not what will be
     grid = equal_steps(options.t, options.h)
     if count == 3:
         control = Sampled(law, grid.h)

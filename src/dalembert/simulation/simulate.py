@@ -55,7 +55,7 @@ def simulate(
         q0: the position at t0, shape (n,).
         v0: the velocity at t0; or give `p0`, the momentum.
         p0: the momentum at t0, instead of `v0`.
-        t: the interval (t0, t1).
+        t: the interval (t0, t1); with t1 < t0 a smooth motion runs back in time.
         h: the step size; it must divide the interval. Or a sequence of positive step sizes that add up to its length;
             then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)` for `MoreauJean()`.
         save_every: keep every k-th state; memory does not grow with the others.

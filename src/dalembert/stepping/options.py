@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import choice, count
+from ..arguments import choice, count, real
 from ..errors import InputError
 from ..method import EventCapturing, Method, RungeKutta, SparkTableau
-from ..problem import AbstractSystem, prepared
+from ..problem import AbstractSystem, DifferentialAlgebraicInequality, prepared
 from .consistent import is_traced
 from .loop import Keeping
 from .step import check_fit
@@ -133,6 +133,7 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     kind = Kind(traced, None if traced else batch_size(system, *given))
     single = not traced and kind.members is None
     one_size = not isinstance(options.h, Adaptive) and not is_sequence(options.h)
+    _check_direction(system, method, options)
     if isinstance(method, EventCapturing):
         _check_events(options, single, one_size)
     elif not one_size:
@@ -143,6 +144,19 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
         raise InputError('a store holds float64; use precision="double" with checkpoint.')
     choice("redundant", options.redundant, ("refuse", "allow"))
     return kind
+
+
+def _check_direction(system: AbstractSystem, method: Method, options: Options) -> None:
+    """Impacts lose what a way back would need, and the error of a step chooses the next one forward only."""
+    contacts = system.provides("gap") or isinstance(method, EventCapturing)
+    if contacts or isinstance(system, DifferentialAlgebraicInequality) or isinstance(options.h, Adaptive):
+        times = options.t
+        known = isinstance(times, tuple | list) and len(times) == 2 and all(real(x) is not None for x in times)
+        if known and times[1] < times[0]:
+            raise InputError(
+                f"t must be a pair (t0, t1) with t0 < t1 for {'contacts' if contacts else 'such a run'}, got "
+                f"({times[0]:g}, {times[1]:g}): smooth motions with given step sizes also run back in time."
+            )
 
 
 def _check_events(options: Options, single: bool, one_size: bool) -> None:

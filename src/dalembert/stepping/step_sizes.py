@@ -49,11 +49,11 @@ class EqualSteps(NamedTuple):
 
 
 def equal_steps(t, h) -> EqualSteps:
-    """Steps of the size h over the interval t = (t0, t1)."""
+    """Steps of the size h over the interval t = (t0, t1): back in time, of the size -h, where t1 < t0."""
     if is_traced(h):
         raise InputError("h must be a number, not a traced value: the number of steps follows from it.")
-    t0, t1 = interval(t)
-    h, span = positive("h", h), t1 - t0
+    t0, t1 = interval(t, backwards=True)
+    h, span = positive("h", h), abs(t1 - t0)
     if span / h > MOST_STEPS:
         raise InputError(f"h = {h:g} takes {span / h:.3g} steps over the interval [{t0:g}, {t1:g}]; use a larger h.")
     steps = round(span / h)
@@ -64,7 +64,7 @@ def equal_steps(t, h) -> EqualSteps:
             f"Use h = {span / (few + 1):.17g} ({few + 1} steps) or h = {span / few:.17g} "
             f"({few} step{'s' if few > 1 else ''}), or move t1."
         )
-    return EqualSteps(t0, span / steps, steps)
+    return EqualSteps(t0, (t1 - t0) / steps, steps)
 
 
 class GivenSteps(NamedTuple):
@@ -75,7 +75,8 @@ class GivenSteps(NamedTuple):
 
 
 def given_steps(t, h) -> GivenSteps:
-    """The times of steps of the sizes h over t = (t0, t1); t1 = None is t0 + sum of the sizes."""
+    """The times of steps of the sizes h over t = (t0, t1), back in time where t1 < t0; t1 = None is t0 + sum of the
+    sizes."""
     if is_traced(h):
         raise InputError("h must hold numbers, not traced values: the times of the steps follow from them.")
     sizes = floats("h as a sequence of step sizes", h)
@@ -87,16 +88,17 @@ def given_steps(t, h) -> GivenSteps:
     if isinstance(t, tuple | list) and len(t) == 2 and t[1] is None:
         t0, t1 = checked_number("t0", t[0]), None
     else:
-        t0, t1 = interval(t)
+        t0, t1 = interval(t, backwards=True)
+        sizes = sizes if t0 < t1 else -sizes
     # summed with more digits than are kept: a million steps end where their sum does
     times = np.concatenate([[t0], np.float64(t0) + np.cumsum(sizes, dtype=np.longdouble).astype(np.float64)])
     if t1 is None:
         return GivenSteps(sizes, times)
-    total = float(np.sum(sizes, dtype=np.longdouble))
-    if abs(total - (t1 - t0)) > SUM_TOLERANCE * (t1 - t0):
+    total, span = abs(float(np.sum(sizes, dtype=np.longdouble))), abs(t1 - t0)
+    if abs(total - span) > SUM_TOLERANCE * span:
         raise InputError(
             f"the {len(sizes)} step sizes add up to {total:.17g}, the interval [{t0:g}, {t1:g}] has length "
-            f"{t1 - t0:.17g}. Scale them by {(t1 - t0) / total:.17g}, or pass t=({t0:g}, None) to end where they end."
+            f"{span:.17g}. Scale them by {span / total:.17g}, or pass t=({t0:g}, None) to end where they end."
         )
     times[-1] = t1
     return GivenSteps(sizes, times)

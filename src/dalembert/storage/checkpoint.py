@@ -350,6 +350,8 @@ def stored_record(request: Request, plan: Plan, runner: Any, carry: Carry, about
         "system": type(system).__name__,
         "method": method.name,
         "multiplier": method.multiplier,
+        "order": method.order,
+        "smooth": method.smooth and not about.layout.contacts,
         "rows": identity["independent constraints"],
         "h": plan.h,
         "t0": plan.t0,

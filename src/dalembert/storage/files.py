@@ -166,6 +166,8 @@ def _check(arrays: dict[str, np.ndarray], info: dict, status: Any) -> None:
         raise TypeError("status")
     if not all(isinstance(info[name], str) for name in ("system", "method", "multiplier")):
         raise TypeError("system, method or multiplier")
+    if not (isinstance(info.get("order", 2), int) and isinstance(info.get("smooth", True), bool)):
+        raise TypeError("order or smooth")
     said = info.get("warnings", [])
     if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
         raise TypeError("warnings")

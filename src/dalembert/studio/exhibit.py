@@ -104,7 +104,15 @@ def run_exhibit(key: str, run: Trajectory) -> Exhibit:
     """The page of a run as it was recorded."""
     facts = run.provenance
     text = f"A run of {facts['system']} with {facts['method']}, shown as it was recorded."
-    return Exhibit(key, str(facts["system"]), text, run.system, method=str(facts["method"]), run=run)
+    return Exhibit(key, str(facts["system"]), text, run.system, method=str(facts["method"]), run=in_order(run))
+
+
+def in_order(run: Trajectory) -> Trajectory:
+    """The run with its states in the order of time, as they are played: a run back in time has them the other way."""
+    if run.t[-1] >= run.t[0]:
+        return run
+    arrays = {name: values[::-1] for name, values in run._arrays.items()}
+    return Trajectory(arrays, run.system, run._info, run.status, run.method)
 
 
 def title_of(kind: type) -> str:

@@ -13,7 +13,7 @@ from ..problem import AbstractSystem
 from ..simulation import simulate
 from ..trajectory import Trajectory, check_single
 from .computing import Computed
-from .exhibit import Exhibit, Launch, about, first_method, system_exhibit, title_of
+from .exhibit import Exhibit, Launch, about, first_method, in_order, system_exhibit, title_of
 from .export import export_html, write_export
 from .messages import RunRequest
 
@@ -56,6 +56,7 @@ def view_run(run: Trajectory, *, height: int = 640) -> View:
         height: of the frame in a notebook, in pixels.
     """
     check_single(run, "view")
+    run = in_order(run)
     name = str(run.provenance["system"])
     kind = None if run.system is None else type(run.system)
     exhibit = Exhibit(

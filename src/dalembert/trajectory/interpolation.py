@@ -1,15 +1,20 @@
-"""Dense output: a run at any time inside it, from the polynomials of its steps.
+"""Dense output: a run at any time inside it.
 
-The step that contains t is found again: from the state saved before it the steps up to it are repeated (none if every
-state was saved), and its equations are solved once more, for all requested times together. With theta = (t - t_k) / h::
+The states of a smooth run lie, up to the error of the method, on a smooth curve. Between two of them it is the
+polynomial through the 2k numbers q_j, v_j of the k states around them (`curves.py`), with 2k - 1 >= p for a method of
+order p: q, and v as its derivative, are of order p at any time. lam is the polynomial through 2k states. Where states
+lie on no smooth curve, with contacts and with inputs that jump, both go through the two ends of the step only.
+
+Steps between saved states are taken again, from the saved state before them. A run that was loaded cannot take steps:
+its curve goes through the saved states. A Taylor series is its own curve, and `own=True` asks for the polynomials that
+other methods have inside a step, with theta = (t - t_k) / h::
 
     Galerkin     q_d(theta), the polynomial of degree s of the variational principle, and its derivative
     Spark        q_k + h sum_j (int_0^theta l_j) V_j, and sum_j l_j(theta) V_j
-    all others   the cubic Hermite polynomial through q and v of both ends, and its derivative
+    all others   the cubic through q and v of both ends, and its derivative
 
-v is the derivative of q: where the polynomial is the method's own it need not meet the recorded v at the ends. lam is
-the polynomial through `run.lam` at both ends of the step and the multipliers of the step's inner nodes (Galerkin),
-the straight line where a method has none.
+They are of order s + 1 at most, however high the order at the ends of the steps is; lam is the polynomial through both
+ends and the multipliers of the step's inner nodes (Galerkin), the straight line where a method has none.
 """
 
 from __future__ import annotations
@@ -18,14 +23,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import flag
 from ..errors import InputError
-from ..method import EventCapturing
 from ..problem import State
-from ..stepping import inside_steps, repeated_steps
+from ..stepping import EVENT_PREFIX, inside_steps, repeated_steps
 from .attached import has_own_inputs
+from .curves import hermite_curve, lagrange_curve, stencils
 
 if TYPE_CHECKING:
     from .record import Trajectory
+
+#: Polynomials through more states would spread roundoff and what is not smooth over too many steps.
+MOST_STATES = 8
 
 
 class Interpolated(NamedTuple):
@@ -37,65 +46,41 @@ class Interpolated(NamedTuple):
     lam: Any
 
 
-def interpolate(run: Trajectory, t) -> Interpolated:
+def interpolate(run: Trajectory, t, own: bool = False) -> Interpolated:
     """See `Trajectory.interpolate`; `run` is a single run with numbers."""
-    if run.system is None or run.method is None:
-        raise InputError(
-            "interpolation needs the system and the method, which a loaded file does not hold. "
-            "Repeat the run with da.simulate, or take the recorded states run.t, run.q."
-        )
-    if isinstance(run.method, EventCapturing):
-        raise InputError(
-            "interpolation repeats single steps, and steps with events are several in one. Use a smaller h, or "
-            "simulate up to the time in question."
-        )
-    if has_own_inputs(run.system):
-        raise InputError("interpolation repeats single steps, and does not know inputs that change from step to step: "
-                         "use a smaller h, or a control u(t).")  # fmt: skip
-    system = run._require_system("values inside a step")
+    own = flag("own", own)
+    _check(run, own)
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
-    sizes = np.atleast_1d(np.asarray(run._info["h"], dtype=np.float64))
     if not len(flat):
         return Interpolated(times, *(np.zeros((*shape, part.shape[1])) for part in (run.q, run.v, run.lam)))
     if len(run.t) < 2:  # a run that failed in its first step
-        parts = (np.repeat(np.asarray(part), len(flat), axis=0) for part in (run.q, run.v, run.lam))
-        return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))
-    every, number = _numbers(run, sizes, flat)
-    steps, which = np.unique(number, return_inverse=True)
-    one_size = len(sizes) == 1
-    begins = run.t[0] + sizes * steps if one_size else np.asarray(run.t)[steps]
-    h = np.broadcast_to(sizes, steps.shape) if one_size else sizes[steps]
-    theta = np.clip((flat - begins[which]) / h[which], 0.0, 1.0)
-    start, end = _ends(run, steps, every, float(sizes[0]))
-    rows = run._info["rows"]
-    inner = inside_steps(system, run.method, rows, begins, h, start, end, which, theta)
-    lam = _multipliers(
-        theta, _lam_at(run, begins, start)[which], _lam_at(run, begins + h, end)[which],
-        inner.nodes if rows is None else inner.nodes[:0], inner.inner_lam,
-    )  # fmt: skip
-    return Interpolated(times, *(part.reshape(*shape, -1) for part in (inner.q, inner.v, lam)))
+        parts = [np.repeat(np.asarray(part), len(flat), axis=0) for part in (run.q, run.v, run.lam)]
+    elif own:
+        parts = _own(run, _Grid(run), flat)
+    else:
+        parts = _smooth(run, _Grid(run), flat)
+        if run.method is not None and run.method.dense_is_of_full_order:
+            parts[:2] = _own(run, _Grid(run), flat)[:2]
+    return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))
 
 
-class _Numbers(NamedTuple):
-    """How many steps lie between saved states, and in which step each time lies."""
-
-    every: int
-    number: np.ndarray
-
-
-def _numbers(run: Trajectory, sizes: np.ndarray, times: np.ndarray) -> _Numbers:
-    saved = len(run.t) - 1
-    if len(sizes) == 1:
-        every = round(float(run.t[1] - run.t[0]) / float(sizes[0]))
-        number = np.floor((times - run.t[0]) / sizes)
-        return _Numbers(every, np.clip(number, 0, every * saved - 1).astype(np.int64))
-    if run.status.step != saved:
+def _check(run: Trajectory, own: bool) -> None:
+    if any(name.startswith(EVENT_PREFIX) for name in run._arrays):
         raise InputError(
-            "a run with steps of different sizes can be interpolated only where every state was saved; repeat it with "
-            "save_every=1."
+            "interpolation needs steps without events inside, and those of event capturing have them. Use a smaller h, "
+            "or simulate up to the time in question."
         )
-    return _Numbers(1, np.clip(np.searchsorted(run.t, times, side="right") - 1, 0, saved - 1))
+    if own and (run.system is None or run.method is None):
+        raise InputError(
+            "the method's own polynomials need the system and the method, which a loaded file does not hold. Repeat "
+            "the run with da.simulate, or leave out own=True."
+        )
+    if own and has_own_inputs(run.system):
+        raise InputError(
+            "own=True solves steps again, and does not know inputs that change from step to step: leave it out, or use "
+            "a control u(t)."
+        )
 
 
 def _times(run: Trajectory, t) -> np.ndarray:
@@ -105,7 +90,7 @@ def _times(run: Trajectory, t) -> np.ndarray:
         raise InputError(f"interpolate expects a time or an array of times, got {t!r}.") from error
     if not np.all(np.isfinite(times)):
         raise InputError("interpolate expects finite times; some of those given are NaN or infinite.")
-    first, last = float(run.t[0]), float(run.t[-1])
+    first, last = sorted((float(run.t[0]), float(run.t[-1])))
     slack = 1e-12 * max(abs(first), abs(last))
     outside = times[(times < first - slack) | (times > last + slack)]
     if outside.size:
@@ -113,51 +98,109 @@ def _times(run: Trajectory, t) -> np.ndarray:
             f"interpolate expects times inside the run, [{first:g}, {last:g}], got {outside.flat[0]:.17g}"
             f"{f' and {outside.size - 1} more outside' if outside.size > 1 else ''}. Simulate a longer interval."
         )
-    return times
+    return np.clip(times, first, last)
 
 
-def _ends(run: Trajectory, steps: np.ndarray, every: int, h: float) -> tuple[State, State]:
-    """The states at the beginnings and the ends of steps, each (steps, ...)."""
-    saved = State(
-        *(np.asarray(run._arrays[name], dtype=np.float64) for name in ("q", "p", "v", "raw_lam", "raw_psi")),
-        impulse=run.impulse.reshape(len(run.t), -1),
+class _Grid:
+    """The steps of a run, or, where steps between saved states cannot be taken again, the intervals between those."""
+
+    def __init__(self, run: Trajectory) -> None:
+        self._run, self._t, saved = run, np.asarray(run.t), len(run.t) - 1
+        sizes = np.atleast_1d(np.asarray(run._info["h"], dtype=np.float64))
+        self._h, self._equal = float(sizes[0]), len(sizes) == 1
+        every = round(float(run.t[1] - run.t[0]) / self._h) if self._equal else 1
+        if not self._equal and run.status.step != saved:
+            raise InputError(
+                "a run with steps of different sizes can be interpolated only where every state was saved; repeat it "
+                "with save_every=1."
+            )
+        if every > 1 and has_own_inputs(run.system):
+            raise InputError("steps between saved states are taken again, and the inputs that changed during them are "
+                             "not known: repeat the run with save_every=1, or use a control u(t).")  # fmt: skip
+        self._every = 1 if run.system is None or run.method is None else every
+        self.states = self._every * saved + 1
+
+    def steps_at(self, times: np.ndarray) -> np.ndarray:
+        """The number of the step in which each time lies."""
+        if self._equal and self._every > 1:
+            found = np.floor((times - self._t[0]) / self._h)
+        else:
+            forward = 1.0 if self._t[-1] > self._t[0] else -1.0
+            found = np.searchsorted(forward * self._t, forward * times, side="right") - 1
+        return np.clip(found, 0, self.states - 2).astype(np.int64)
+
+    def times(self, numbers: np.ndarray) -> np.ndarray:
+        """When the states with these numbers were there."""
+        return self._t[numbers] if self._every == 1 else self._t[0] + self._h * numbers
+
+    def rows(self, numbers: np.ndarray) -> State:
+        """The states with these numbers, which ascend; those between saved ones are computed again."""
+        run, every = self._run, self._every
+        saved = State(
+            *(np.asarray(run._arrays[name], dtype=np.float64) for name in ("q", "p", "v", "raw_lam", "raw_psi")),
+            impulse=run.impulse.reshape(len(run.t), -1),
+        )
+        if every == 1:
+            return State(*(part[numbers] for part in saved))
+        assert run.system is not None
+        assert run.method is not None
+        edges = np.cumsum([part.shape[1] for part in saved])[:-1]
+        pieces = []
+        for k in np.unique(numbers // every):
+            inside = numbers[numbers // every == k] - k * every
+            if inside[-1] == 0:
+                pieces.append(np.concatenate([part[k] for part in saved])[None])
+                continue
+            repeated = repeated_steps(
+                run.system, run.method, run._info["rows"], float(run.t[k]), self._h, saved.row(k), int(inside[-1])
+            )
+            pieces.append(repeated[inside])
+        return State(*np.split(np.concatenate(pieces), edges, axis=1))
+
+    def lam(self, numbers: np.ndarray, states: State) -> np.ndarray:
+        """`lam`, as the record defines it, at the states with these numbers."""
+        run = self._run
+        if run.system is None or self._every == 1:
+            return np.asarray(run.lam)[numbers]
+        arrays = {"t": self.times(numbers), "q": states.q, "v": states.v, "p": states.p}
+        arrays |= {"raw_lam": states.lam, "raw_psi": states.psi}
+        return np.asarray(type(run)(arrays, run.system, run._info, run.status, run.method).lam)
+
+
+def _smooth(run: Trajectory, grid: _Grid, times: np.ndarray) -> list[np.ndarray]:
+    """q, v and lam on the curve through neighbouring states."""
+    order, smooth = run._info.get("order", 2), run._info.get("smooth", True)
+    width = min(max(2, order // 2 + 1), MOST_STATES) if smooth else 2
+    steps, which = np.unique(grid.steps_at(times), return_inverse=True)
+    for_q = stencils(steps, grid.states, width)
+    for_lam = stencils(steps, grid.states, 2 * width if smooth else 2)
+    numbers, places = np.unique(np.concatenate([for_q, for_lam], axis=1), return_inverse=True)
+    places = places.reshape(len(steps), -1)
+    at_q, at_lam = places[:, : for_q.shape[1]], places[:, for_q.shape[1] :]
+    states, t = grid.rows(numbers), grid.times(numbers)
+    q, v = hermite_curve(t[at_q], states.q[at_q], states.v[at_q], which, times)
+    lam = grid.lam(numbers, states)
+    return [q, v, lagrange_curve(t[at_lam], lam[at_lam], which, times)]
+
+
+def _own(run: Trajectory, grid: _Grid, times: np.ndarray) -> list[np.ndarray]:
+    """q, v and lam from the polynomials of the method."""
+    system, method, rows = run._require_system("values inside a step"), run.method, run._info["rows"]
+    assert method is not None
+    steps, which = np.unique(grid.steps_at(times), return_inverse=True)
+    begins, ends = grid.times(steps), grid.times(steps + 1)
+    theta = np.clip((times - begins[which]) / (ends - begins)[which], 0.0, 1.0)
+    start, end = grid.rows(steps), grid.rows(steps + 1)
+    inner = inside_steps(system, method, rows, begins, ends - begins, start, end, which, theta)
+    nodes = inner.nodes if rows is None else inner.nodes[:0]
+    lam = _through_inner_nodes(
+        theta, grid.lam(steps, start)[which], grid.lam(steps + 1, end)[which], nodes, inner.inner_lam
     )
-    if every == 1:
-        return _rows(saved, steps), _rows(saved, steps + 1)
-    assert run.system is not None
-    assert run.method is not None
-    edges = np.cumsum([part.shape[1] for part in saved])[:-1]
-    starts, ends = [], []
-    for k in np.unique(steps // every):
-        here = steps[steps // every == k] - k * every
-        repeated = repeated_steps(
-            run.system, run.method, run._info["rows"], float(run.t[k]), h, saved.row(k),
-            int(here[-1]) + 1,
-        )  # fmt: skip
-        starts.append(repeated[here])
-        ends.append(repeated[here + 1])
-        if here[-1] == every - 1:  # the saved state itself, free of another run's roundoff
-            ends[-1][-1] = np.concatenate([part[k + 1] for part in saved])
-    first, last = (State(*np.split(np.concatenate(pieces), edges, axis=1)) for pieces in (starts, ends))
-    return first, last
+    return [inner.q, inner.v, lam]
 
 
-def _rows(state: State, index) -> State:
-    return State(*(part[index] for part in state))
-
-
-def _lam_at(run: Trajectory, t: np.ndarray, state: State):
-    """`lam`, as the record defines it, at other states of the same run."""
-    arrays = {"t": t, "q": state.q, "v": state.v, "p": state.p, "raw_lam": state.lam, "raw_psi": state.psi}
-    return np.asarray(type(run)(arrays, run.system, run._info, run.status, run.method).lam)
-
-
-def _multipliers(theta, before, after, nodes, inner) -> np.ndarray:
+def _through_inner_nodes(theta, before, after, nodes, inner) -> np.ndarray:
     """The polynomial through the multipliers of both ends and of the inner nodes, (N, m)."""
-    places = np.concatenate([[0.0], nodes, [1.0]])
-    values = [before, *(inner[:, k] for k in range(len(nodes))), after]
-    total = np.zeros_like(before)
-    for k, value in enumerate(values):
-        others = np.delete(places, k)
-        total += np.prod((theta[:, None] - others) / (places[k] - others), axis=1)[:, None] * value
-    return total
+    places = np.tile(np.concatenate([[0.0], nodes, [1.0]]), (len(theta), 1))
+    values = np.stack([before, *(inner[:, k] for k in range(len(nodes))), after], axis=1)
+    return lagrange_curve(places, values, np.arange(len(theta)), theta)

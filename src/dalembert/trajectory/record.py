@@ -45,6 +45,7 @@ from ..stepping import (
 from ..storage.formats import is_saved_group, read
 from ..storage.stored_arrays import StoredArrays, read_store
 from ..storage.versions import versions
+from .attached import has_own_inputs
 from .conversion import Converted
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
@@ -85,6 +86,8 @@ class Trajectory(Converted):
         info = {
             "method": run.method.name,
             "multiplier": run.method.multiplier,
+            "order": run.method.order,
+            "smooth": run.method.smooth and not run.layout.contacts and not has_own_inputs(run.system),
             "rows": run.rows,
             "h": run.h,
             "system": type(run.system).__name__,
@@ -279,10 +282,13 @@ class Trajectory(Converted):
             return stated
         return {name: self.momenta[name] for name in unstated_momenta(self, system)} | stated
 
-    def interpolate(self, t) -> Interpolated:
-        """q, v and lam at times inside the run, from the method's own polynomials; one time or an array of them."""
+    def interpolate(self, t, own: bool = False) -> Interpolated:
+        """q, v and lam at times inside the run, to the order of the method; one time or an array of them.
+
+        `own=True` asks for the polynomials of the method inside a step, which are of a lower order.
+        """
         check_single(self, "interpolate")
-        return interpolate(self, t)
+        return interpolate(self, t, own)
 
     def _observe(self, name: str):
         """One of the observables for all saved states, (N, ...), or (members, N, ...)."""

@@ -76,9 +76,9 @@ def _examined(run: Trajectory) -> AbstractSystem | None:
 
 
 def _times(run: Trajectory) -> Iterator[str]:
-    t, h = np.atleast_2d(np.asarray(run.t, dtype=np.float64))[0], float(np.min(run._info["h"]))
+    t, h = np.atleast_2d(np.asarray(run.t, dtype=np.float64))[0], float(np.min(np.abs(run._info["h"])))
     spacing, distinct = float(np.spacing(np.max(np.abs(t)))), len(np.unique(t))
-    if distinct < len(t) or spacing > 0.5 * abs(h):
+    if distinct < len(t) or spacing > 0.5 * h:
         yield (
             f"The times are not distinct: {distinct} of {len(t)} saved ones are, since numbers near t = {t[-1]:.3g} "
             f"are {spacing:.3g} apart and a step is {h:.3g}. Begin at a smaller t0."
@@ -105,7 +105,7 @@ def _of_system(run: Trajectory) -> list[str]:
 
 
 def _step_size(run: Trajectory, system: AbstractSystem) -> Iterator[str]:
-    h = float(np.max(run._info["h"]))
+    h = float(np.max(np.abs(run._info["h"])))
     found = resolution_of(system, run._info["rows"], run.t, run.q, run.v, run.p, h, RESOLVED_STATES)
     yield from _unresolved(found)
 

@@ -200,8 +200,8 @@ def test_extremal_is_the_inside_of_a_step_and_its_momenta_are_those_of_the_run(d
     action = method.discrete_lagrangian(system, h)
     extremal = action.extremal(run.q[3], run.q[4])
     nodes = h * (3 + action.constraint_nodes)
-    np.testing.assert_allclose(extremal.nodes, run.interpolate(nodes).q, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(extremal.lam, run.interpolate(nodes[1:-1]).lam, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(extremal.nodes, run.interpolate(nodes, own=True).q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(extremal.lam, run.interpolate(nodes[1:-1], own=True).lam, rtol=0, atol=1e-8)
     lam = np.concatenate([np.zeros((1, 1)), extremal.lam, np.zeros((1, 1))])
     derivatives = np.asarray(action.derivatives(extremal.nodes, lam))
     assert np.max(np.abs(derivatives[1:-1]), initial=0.0) < 1e-13

@@ -138,7 +138,9 @@ def test_a_hamiltonian_that_is_not_a_sum(gradient):
     assert np.max(runs[0].hidden) > 1e-6
 
 
-@pytest.mark.parametrize("gradient", ["gonzalez", "mean-value", pytest.param("itoh-abe", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "gradient", ["gonzalez", "mean-value", "phase-space", pytest.param("itoh-abe", marks=pytest.mark.long)]
+)
 def test_gradients_that_need_no_statement_keep_the_energy(gradient):
     for name in ("pendulum", "kepler", "harmonic-oscillator", "hamiltonian-spherical-pendulum"):
         system = GALLERY[name]()
@@ -261,49 +263,3 @@ def test_what_couples_everything_through_every_constraint_is_refused_where_it_is
         da.MethodDoesNotFit, match=r'each of 1000 constraints couples all 3000 .* gradient="mean-value"'
     ):
         da.simulate(system, da.EnergyMomentum(gradient="gonzalez"), start.q0, start.v0, t=(0.0, 0.01), h=0.01)
-
-
-class OneConstraintOfTwoInvariants(da.System):
-    """x^2 y^2 = 1, stated through x^2 and y^2."""
-
-    def lagrangian(self, t, q, v):
-        return 0.5 * v @ v - 0.5 * q @ q
-
-    def holonomic(self, t, q):
-        return jnp.array([q[0] ** 2 * q[1] ** 2 - 1.0])
-
-    def potential_invariants(self, q):
-        return jnp.array([q @ q])
-
-    def potential_of(self, pi):
-        return 0.5 * jnp.sum(pi)
-
-    def constraint_invariants(self, q):
-        return jnp.array([q[0] ** 2, q[1] ** 2])
-
-    def constraint_of(self, zeta):
-        return jnp.array([zeta[0] * zeta[1] - 1.0])
-
-
-class CoupledInvariants(OneConstraintOfTwoInvariants):
-    """Two constraints, the second of which is a function of both invariants."""
-
-    def holonomic(self, t, q):
-        return jnp.array([q[0] ** 2 - 1.0, q[0] ** 2 + q[1] ** 2 - 2.0])
-
-    def constraint_of(self, zeta):
-        return jnp.array([zeta[0] - 1.0, zeta[0] + zeta[1] - 2.0])
-
-
-@pytest.mark.parametrize(
-    ("system", "velocity", "named"),
-    [
-        (OneConstraintOfTwoInvariants(), [0.5, -0.5], "1 constraint.s. of 2 invariants"),
-        (CoupledInvariants(), [0.0, 0.0, 0.5], r"holonomic\[1\] depends on constraint_invariants\[0\]"),
-    ],
-)
-def test_constraints_through_several_invariants_are_refused(system, velocity, named):
-    """The discrete derivative is a quotient of differences in one invariant; it converged to another motion."""
-    with pytest.raises(da.MethodDoesNotFit, match=named) as refusal:
-        da.simulate(system, da.EnergyMomentum("invariant"), np.ones(len(velocity)), velocity, t=(0.0, 0.1), h=0.01)
-    assert 'gradient="gonzalez"' in str(refusal.value)

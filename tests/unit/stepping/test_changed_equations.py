@@ -235,7 +235,7 @@ def test_what_is_computed_later_is_refused(monkeypatch):
     run, asked = fall(system), fall(system)
     energy = asked.energy
     monkeypatch.setitem(globals(), "PULL", 3.0)
-    for late in (lambda: run.energy, lambda: run.interpolate(0.05), lambda: da.step_resolution(run)):
+    for late in (lambda: run.energy, lambda: run.interpolate(0.05, own=True), lambda: da.step_resolution(run)):
         with pytest.raises(da.ModelError, match=r"others by now \(the global PULL changed\). Repeat the run"):
             late()
     np.testing.assert_array_equal(asked.energy, energy)

@@ -17,10 +17,47 @@ def run_of(method, steps=20, system=SYSTEM, **options):
     return da.simulate(system, method, q0, v0, t=(0.0, 1.0), h=1 / steps, **options)
 
 
-def errors_inside(method, steps):
+def errors_inside(method, steps, own=False):
     t = (np.arange(steps)[:, None] + THETA).ravel() / steps
-    found, exact = run_of(method, steps).interpolate(t), SYSTEM.exact(t)
+    found, exact = run_of(method, steps).interpolate(t, own), SYSTEM.exact(t)
     return [np.max(np.abs(getattr(found, name) - getattr(exact, name))) for name in ("q", "v", "lam")]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        da.Rattle(),
+        da.Galerkin(2),
+        da.Galerkin(3),
+        da.gauss_spark(2),
+        da.lobatto_spark(4),
+        da.Composition(da.Rattle(), "suzuki4"),
+        da.Composition(da.Rattle(), "kahan-li6"),
+    ],
+    ids=repr,
+)
+def test_between_the_states_a_run_has_the_order_of_the_method(method):
+    coarse, fine = np.array(errors_inside(method, 40)), np.array(errors_inside(method, 80))
+    assert np.all(np.log2(coarse / fine) > method.order - 0.3)
+
+
+def test_a_loaded_run_is_interpolated_through_its_saved_states(tmp_path):
+    run = run_of(da.Galerkin(3), 40)
+    again = da.load(run.save(tmp_path / "run.nc"))
+    t = np.linspace(0.0, 1.0, 301)
+    for a, b in zip(again.interpolate(t), run.interpolate(t), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+    few = da.load(run_of(da.Galerkin(3), 40, save_every=2).save(tmp_path / "few.nc"))
+    np.testing.assert_allclose(few.interpolate(t).q, run.interpolate(t).q, rtol=0, atol=1e-8)
+    with pytest.raises(da.InputError, match="which a loaded file does not hold"):
+        again.interpolate(0.5, own=True)
+
+
+def test_steps_with_contacts_are_not_smoothed_over():
+    ball = da.gallery.BouncingBall()
+    q0, v0, *_ = (np.asarray(x) for x in ball.start())
+    run = da.simulate(ball, da.MoreauJean(), q0, v0, t=(0.0, 2.0), h=0.01)
+    assert run.interpolate(np.linspace(0.0, 2.0, 501)).q.min() > -0.01 * np.abs(run.v).max()
 
 
 @pytest.mark.parametrize(
@@ -38,8 +75,8 @@ def errors_inside(method, steps):
     ],
     ids=repr,
 )
-def test_order_inside_a_step(method, orders):
-    coarse, fine = np.array(errors_inside(method, 20)), np.array(errors_inside(method, 40))
+def test_order_of_the_methods_own_polynomials(method, orders):
+    coarse, fine = np.array(errors_inside(method, 20, own=True)), np.array(errors_inside(method, 40, own=True))
     assert np.all(np.abs(np.log2(coarse / fine) - orders) < 0.2)
 
 
@@ -50,11 +87,12 @@ def test_order_inside_a_step(method, orders):
 )
 def test_ends_of_steps_are_the_recorded_states(method):
     run = run_of(method)
-    found = run.interpolate(run.t)
-    np.testing.assert_allclose(found.q, run.q, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(found.lam, run.lam, rtol=0, atol=1e-11)
-    before, after = run.interpolate(run.t[1:-1] - 1e-12), run.interpolate(run.t[1:-1] + 1e-12)
-    np.testing.assert_allclose(before.q, after.q, rtol=0, atol=1e-10)
+    for own in (False, True):
+        found = run.interpolate(run.t, own)
+        np.testing.assert_allclose(found.q, run.q, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(found.lam, run.lam, rtol=0, atol=1e-11)
+        before, after = run.interpolate(run.t[1:-1] - 1e-12, own), run.interpolate(run.t[1:-1] + 1e-12, own)
+        np.testing.assert_allclose(before.q, after.q, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", [da.Galerkin(2), da.Galerkin(3), da.gauss_spark(3), da.Rattle()], ids=repr)
@@ -126,11 +164,7 @@ def test_other_times_that_are_none_are_refused():
         run_of(da.Rattle()).interpolate("soon")
 
 
-def test_loaded_and_traced_runs_are_refused(tmp_path):
-    run = run_of(da.Rattle())
-    with pytest.raises(da.InputError, match="which a loaded file does not hold"):
-        da.load(run.save(tmp_path / "run.nc")).interpolate(0.5)
-
+def test_traced_runs_are_refused():
     def traced(q0):
         return da.simulate(SYSTEM, da.Rattle(), q0, V0, t=(0.0, 1.0), h=0.05).interpolate(0.5).q
 
