@@ -36,11 +36,12 @@ test-long: $(ORACLES) ## Run the long tests and the comparisons with other progr
 	DALEMBERT_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/pytest -n 2 -m "long or oracle"
 
 $(BROWSER): $(INSTALLED) requirements-browser.lock
+	command -v chromium chromium-browser google-chrome || test -n "$(CHROMIUM)" || apt-get install -y chromium
 	$(BIN)/python -m pip install -r requirements-browser.lock
 	touch $@
 
-test-browser: $(BROWSER) ## Look at the report and the documentation in a headless Chromium, which must be installed
-	$(BIN)/pytest -q -m long tests/browser
+test-browser: $(BROWSER) ## Look at the report, the documentation and the studio in a headless Chromium
+	DALEMBERT_BROWSER=required $(BIN)/pytest -q -m long tests/browser
 
 lint: $(INSTALLED) ## Check formatting, style and types
 	$(BIN)/ruff format --check .

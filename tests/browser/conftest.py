@@ -1,4 +1,5 @@
-"""A headless Chromium and reports to look at; without them the tests here are skipped and say why."""
+"""A headless Chromium and reports to look at. Without a browser the tests here are skipped and say why; `make
+test-browser`, which is asked for them, sets DALEMBERT_BROWSER=required, and they fail."""
 
 import os
 import pathlib
@@ -14,13 +15,17 @@ EXPERIMENTS = ("gonzalez-fig-2", "jay-fig-8.1", "jay-fig-8.2", "wenger-fig-2", "
 
 @pytest.fixture(scope="session")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make test-browser")
+    missing = pytest.fail if os.environ.get("DALEMBERT_BROWSER") == "required" else pytest.skip
+    try:
+        from playwright import sync_api as playwright
+    except ImportError:
+        missing("playwright is not installed: make test-browser")
     program = os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
     if program is None:
-        pytest.skip("no Chromium found: install it (Debian: apt-get install chromium) or name it in $CHROMIUM")
+        missing("no Chromium found: install it (Debian: apt-get install chromium) or name it in $CHROMIUM")
     with playwright.sync_playwright() as driver:
-        # in containers there is no sandbox, and the pages are our own
-        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        # in containers there is no sandbox, and the pages are our own; without a GPU, WebGL is drawn by the processor
+        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
         yield running
         running.close()
 

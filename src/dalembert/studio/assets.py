@@ -21,6 +21,7 @@ MODULES = {
     "studio/controls": "controls.js",
     "studio/connection": "connection.js",
     "studio/handles": "handles.js",
+    "studio/pull": "pull.js",
     "studio/share": "share.js",
     "studio/app": "app.js",
     "studio/start": "start.js",

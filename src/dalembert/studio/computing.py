@@ -169,6 +169,11 @@ def _is_placed(system: AbstractSystem) -> bool:
     return type(system).__module__.startswith("dalembert.gallery.") and not system.provides("points")
 
 
+def places_in(system: Any, t, q) -> Any:
+    """The points of one state, (points, 2 or 3), as an expression of JAX."""
+    return system.points(t, q) if system.provides("points") else jnp.reshape(q, (-1, 2 if len(q) % 2 == 0 else 3))
+
+
 def points_of(system: AbstractSystem, t, q) -> np.ndarray:
     """The points of many states, (N, points, 2 or 3); compiled once for all parameters of a family."""
     q = np.asarray(q, dtype=float)

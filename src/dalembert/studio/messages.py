@@ -56,12 +56,16 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """Run in real time from a state, while a point is drawn towards a place; `point` None lets go."""
+    """Run in real time while a point is drawn towards a place; `point` None lets go, `stop` ends it. The first one says
+    where it begins: at a time `at` of the run with this number, so many times as fast as the clock."""
 
     identity: int
-    point: int | None
-    to: tuple[float, ...]
-    stop: bool
+    point: int | None = None
+    to: tuple[float, ...] = ()
+    stop: bool = False
+    number: int | None = None
+    at: float = 0.0
+    speed: float = 1.0
 
 
 Request = RunRequest | PullRequest
@@ -120,7 +124,15 @@ def _pull(content: Mapping[str, Any]) -> PullRequest:
     to = _place("to", content["to"]) if point is not None and "to" in content else ()
     if point is not None and not to:
         raise InputError("a pull needs the place to which the point is drawn.")
-    return PullRequest(_whole("identity", content.get("identity"), 0, 2**53), point, to, stop)
+    return PullRequest(
+        _whole("identity", content.get("identity"), 0, 2**53),
+        point,
+        to,
+        stop,
+        _optional(content, "number", lambda x: _whole("number", x, 0, 2**53)),
+        _number("at", content.get("at", 0.0)),
+        _number("speed", content.get("speed", 1.0), positive=True),
+    )
 
 
 def _drag(value: Any) -> Drag:

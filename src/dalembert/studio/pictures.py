@@ -82,6 +82,12 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
     return packed(header, arrays)
 
 
+def live_message(identity: int, t: float, points: np.ndarray, energy: float) -> bytes:
+    """The points of one moment of a live run, as the scene draws them."""
+    header = {"kind": "live", "identity": identity, "t": t, "energy": energy if np.isfinite(energy) else None}
+    return packed(header, {"points": in_space(points)})
+
+
 def invariants_message(exhibit: Exhibit, computed: Computed) -> bytes | None:
     """What takes longer: momenta that are found numerically, and what is doubtful about the run."""
     run = computed.run
@@ -199,9 +205,7 @@ def _scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], nam
     rows = rows[rows < len(run.t)]
     points = points_of(system, np.asarray(run.t)[rows], np.asarray(run.q)[rows])
     flat = points.shape[2] == 2
-    if flat:  # drawn in the plane of x and z, so that up is z everywhere
-        points = np.stack([points[..., 0], np.zeros(points.shape[:2]), points[..., 1]], axis=-1)
-    arrays[name] = points
+    points = arrays[name] = in_space(points)
     bars = checked_bars(system.bars, points.shape[1])
     return {
         "flat": flat,
@@ -209,6 +213,13 @@ def _scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], nam
         "up": [0, 0, 1] if flat else _up(system),
         "solids": _solids(system.drawing) if isinstance(system, MultibodySystem) else [],
     }
+
+
+def in_space(points: np.ndarray) -> np.ndarray:
+    """Points with three coordinates; those in a plane lie in that of x and z, so that up is z everywhere."""
+    if points.shape[-1] == 3:
+        return points
+    return np.stack([points[..., 0], np.zeros(points.shape[:-1]), points[..., 1]], axis=-1)
 
 
 def _up(system) -> list[float]:

@@ -157,7 +157,7 @@ class _Pages:
         except WebSocketDisconnect:
             pass
         finally:
-            self._studio.worker.forget(owner)
+            self._studio.forget(owner)
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
                 await sender

@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from ..errors import DalembertError, InputError
 from ..gallery import SYSTEMS
 from ..plots import animate
@@ -16,8 +18,8 @@ from .computing import Computed, compute
 from .exhibit import Exhibit, gallery_exhibit
 from .export import export_html
 from .messages import PullRequest, RunRequest
-from .pictures import invariants_message, picture_message
-from .pulling import pull
+from .pictures import invariants_message, live_message, picture_message
+from .pulling import Hand, LiveRun, Place
 from .script import script_of
 from .worker import Superseded, Worker
 
@@ -45,6 +47,7 @@ class Studio:
         self.worker = Worker()
         self._runs: OrderedDict[int, tuple[Exhibit, Computed]] = OrderedDict()
         self._numbers = itertools.count(1)
+        self._live: dict[Any, LiveRun] = {}  # of the pages on which something is pulled
 
     def exhibit(self, key: str) -> Exhibit:
         """One that was opened, or a system of the gallery; nothing else can be reached from a page."""
@@ -68,11 +71,20 @@ class Studio:
 
     def answer(self, owner: Any, exhibit: Exhibit, request: RunRequest | PullRequest, send: Send) -> None:
         """Compute what a page asks for, and send it; replaces what the page has asked for before."""
+        live = self._live.get(owner)
+        if isinstance(request, PullRequest) and live is not None and not live.ended and request.number is None:
+            return live.want(request)
+        self._end(owner)
+        if isinstance(request, PullRequest):
+            if request.stop:
+                return None
+            live = self._live[owner] = self._live_run(request, send)
 
         def job(check: Callable[[float], None]) -> None:
             try:
                 if isinstance(request, PullRequest):
-                    pull(exhibit, request, check, send)
+                    assert live is not None
+                    self._begin(live, request)
                 else:
                     self._run(exhibit, request, check, send)
             except Superseded:
@@ -83,7 +95,39 @@ class Studio:
                 text = f"{type(reason).__name__}: {' '.join(str(reason).split())[:2000]}"
                 send("error", {"kind": "error", "identity": request.identity, "text": text})
 
-        self.worker.submit(owner, job)
+        return self.worker.submit(owner, job)
+
+    def forget(self, owner: Any) -> None:
+        """A page is gone: nobody waits for what it asked for."""
+        self._end(owner)
+        self.worker.forget(owner)
+
+    def _end(self, owner: Any) -> None:
+        live = self._live.pop(owner, None)
+        if live is not None:
+            live.end()
+
+    def _live_run(self, request: PullRequest, send: Send) -> LiveRun:
+        """A live run that is not moving yet."""
+
+        def tell(reason: str) -> None:
+            send("error", {"kind": "error", "identity": request.identity, "text": reason})
+
+        return LiveRun(lambda picture: send("live", live_message(request.identity, *picture)), tell, request.speed)
+
+    def _begin(self, live: LiveRun, request: PullRequest) -> None:
+        """Set a live run going where a run of the page is at the wanted time."""
+        if request.number not in self._runs:
+            raise InputError("this run is not kept any more; change something to compute it again.")
+        _, computed = self._runs[request.number]
+        call, run = computed.call, computed.run
+        if call is None:
+            raise InputError("a run from a file is shown as it was; only a system can be pulled.")
+        row = int(np.clip(np.searchsorted(run.t, request.at, side="right") - 1, 0, len(run.t) - 1))
+        place = Place(float(run.t[row]), np.array(run.q[row], float), np.array(run.v[row], float))
+        hand = Hand(call.system, call.method, call.launch.h, place)
+        live.want(request)
+        live.begin(hand)
 
     def _run(self, exhibit: Exhibit, request: RunRequest, check: Callable[[float], None], send: Send) -> None:
         computed = compute(exhibit, request, check)

@@ -2,6 +2,7 @@
 import { Connection } from "studio/connection";
 import { Controls } from "studio/controls";
 import { Handles } from "studio/handles";
+import { Pull } from "studio/pull";
 import { Share } from "studio/share";
 import { View } from "studio/view";
 
@@ -9,9 +10,13 @@ const { base } = document.body.dataset;
 const about = JSON.parse(document.getElementById("exhibit").textContent);
 const view = new View();
 const state = document.getElementById("connection");
-const controls = new Controls(document.getElementById("controls"), about, () => connection.ask(controls.request()));
+const controls = new Controls(document.getElementById("controls"), about, () => {
+  pull?.end(false); // the studio ends it when it hears of something else
+  connection.ask(controls.request());
+});
 const share = new Share(document.getElementById("panel"), base, about, view);
 const latencies = [];
+let pull = null;
 
 const connection = new Connection(`ws://${location.host}${base}/live/${about.key}`, {
   run(message) {
@@ -28,16 +33,24 @@ const connection = new Connection(`ws://${location.host}${base}/live/${about.key
     });
   },
   more: (message) => view.more(message),
-  error: (text) => view.fail(text),
+  live: (message) => pull?.take(message),
+  error(text) {
+    pull?.end(false);
+    view.fail(text);
+  },
   state(text) {
     state.textContent = text;
     state.dataset.lost = text !== "connected";
+    if (text !== "connected") pull?.end(false);
   },
 });
 
-if (!about.recorded)
+if (!about.recorded) {
   new Handles(view, controls, (drag) => {
+    pull.end(false);
     controls.dragging = true;
     connection.ask({ ...controls.request(), drag });
   });
+  pull = new Pull(view, connection, () => share.number);
+}
 connection.ask(controls.request());

@@ -11,6 +11,7 @@ export class Connection {
     this.hear = hear;
     this.wait = SOONEST;
     this.identity = 0;
+    this.asked = 0;
     this.last = null;
     this.sent = new Map();
     this.open();
@@ -48,20 +49,28 @@ export class Connection {
     this.identity += 1;
     this.sent.set(this.identity, performance.now());
     this.sent.delete(this.identity - 50);
+    this.asked = this.identity;
     this.socket.send(JSON.stringify({ ...request, identity: this.identity }));
     document.documentElement.dataset.asked = this.identity;
+  }
+
+  /** Say something that is not repeated when the connection comes back. */
+  tell(message) {
+    if (this.socket.readyState !== WebSocket.OPEN) return;
+    this.identity += 1;
+    this.socket.send(JSON.stringify({ ...message, identity: this.identity }));
   }
 
   receive(data) {
     if (typeof data !== "string") {
       const message = unpack(data);
       message.asked = this.sent.get(message.header.identity);
-      const current = message.header.kind === "run" || message.header.identity === this.identity;
+      const current = message.header.kind === "run" || message.header.identity >= this.asked;
       if (current) this.hear[message.header.kind](message);
       return;
     }
     const content = JSON.parse(data);
-    if (content.kind === "error" && content.identity !== this.identity) return;
+    if (content.kind === "error" && content.identity < this.asked) return;
     this.hear.error(content.text);
   }
 }

@@ -86,13 +86,24 @@ export class Figure {
       const a = this.values[here * size + k];
       this.places[k] = a + part * (this.values[next * size + k] - a);
     }
-    this.drawBalls();
-    this.drawBars();
-    for (const body of this.bodies) this.drawBody(body);
+    this.draw();
     for (const { point, line } of this.trails) {
       line.visible = trails;
       if (trails) this.drawTrail(point, line, here, times);
     }
+  }
+
+  /** Points that no run was computed for: where they are now, without trails. */
+  place(values) {
+    this.places.set(values);
+    this.draw();
+    for (const { line } of this.trails) line.visible = false;
+  }
+
+  draw() {
+    this.drawBalls();
+    this.drawBars();
+    for (const body of this.bodies) this.drawBody(body);
   }
 
   drawBalls() {

@@ -13,7 +13,7 @@ export class Handles {
     button.title = "Drag a point: the start moves with it, on the constraints";
     button.setAttribute("aria-pressed", "false");
     button.addEventListener("click", () => this.toggle(button));
-    controls.buttons.prepend(button);
+    document.getElementById("hands").append(button);
     const { canvas } = view.scene;
     // before the camera's own listeners
     canvas.addEventListener("pointerdown", (event) => this.down(event), { capture: true });
@@ -31,7 +31,7 @@ export class Handles {
   }
 
   down(event) {
-    if (!this.active) return;
+    if (!this.active || this.view.live) return;
     this.point = this.view.scene.pointNear(event.offsetX, event.offsetY);
     if (this.point === null) return;
     this.view.player.pause();

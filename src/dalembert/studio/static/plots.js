@@ -69,7 +69,7 @@ export class Plots {
       scales: { x: { time: false }, y: plot.log ? { distr: 3, range: decades } : { range: around } },
       axes: [
         { ...axis, size: 24 },
-        { ...axis, size: 58, values: (u, ticks) => ticks.map((x) => (x === null ? "" : words(x))) },
+        { ...axis, size: 58, values: (u, ticks) => ticks.map((x) => (x === null ? "" : brief(x))) },
       ],
       cursor: { sync: { key: this.sync.key, setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
       series: [
@@ -124,6 +124,11 @@ export class Plots {
     for (const { chart } of this.shown.values())
       chart.setSize({ width: Math.max(160, this.home.clientWidth - 4), height: HEIGHT });
   }
+}
+
+/** A number beside an axis: powers of ten without zeros. */
+function brief(x) {
+  return words(x).replace(/\.?0+e/, "e");
 }
 
 /** A logarithm shows nothing of zeros. */

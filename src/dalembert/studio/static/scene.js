@@ -75,10 +75,36 @@ export class Scene {
   show(now) {
     this.now = now;
     if (!this.figures.length) return;
+    if (this.string) this.string.visible = false;
     const [row, part] = place(this.times, now);
     for (const figure of this.figures) figure.show(row, part, this.times, this.trails);
     if (this.followed) this.keepUp();
     this.ask();
+  }
+
+  /** Draw points where they are, and a string from the one that is held to the place it is drawn to. */
+  place(values, held, to) {
+    this.main.place(values);
+    for (const figure of this.figures) figure.group.visible = figure === this.main;
+    this.string ??= this.thread();
+    this.string.visible = held !== null && Boolean(to);
+    if (this.string.visible) {
+      const ends = this.string.geometry.attributes.position;
+      const place = this.flat ? [to[0], 0, to[1]] : to;
+      ends.array.set([...this.main.point(held).toArray(), ...place]);
+      ends.needsUpdate = true;
+    }
+    if (this.followed) this.keepUp();
+    this.ask();
+  }
+
+  thread() {
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(6), 3));
+    const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: BESIDE }));
+    line.frustumCulled = false;
+    this.root.add(line);
+    return line;
   }
 
   /** The centre of the points is kept in the middle. */

@@ -87,6 +87,7 @@ export class View {
   /** Show a run. */
   take(message) {
     const { header } = message;
+    this.header = header;
     if (this.scene && !this.scene.take(message)) this.noScene();
     this.plots.take(message);
     const times = message.arrays.t.values;
@@ -128,7 +129,7 @@ export class View {
   }
 
   show(now) {
-    this.scene?.show(now);
+    if (!this.live) this.scene?.show(now);
     this.plots.show(now);
   }
 }
