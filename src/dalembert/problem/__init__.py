@@ -2,7 +2,17 @@
 
 from .contact import check_contact_data, contact_data
 from .dependencies import Dependencies, dependencies, held, holding, known_in_this_call
-from .inputs import Input, Inputs, driven, driven_by_law, inputs_of, lagrange_weights, require_inputs, undriven
+from .inputs import (
+    Input,
+    Inputs,
+    driven,
+    driven_by_law,
+    has_own_inputs,
+    inputs_of,
+    lagrange_weights,
+    require_inputs,
+    undriven,
+)
 from .overdetermined import DifferentialAlgebraicInequality, OverdeterminedDAE
 from .state import State
 from .system import (
@@ -37,6 +47,7 @@ __all__ = [
     "dependencies",
     "driven",
     "driven_by_law",
+    "has_own_inputs",
     "held",
     "holding",
     "in_words",

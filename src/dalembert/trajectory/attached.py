@@ -9,13 +9,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..later import Later
-from ..problem import inputs_of
+from ..problem import has_own_inputs, inputs_of
 from ..stepping import flat_parameters, parameter_places
-
-
-def has_own_inputs(system: Any) -> bool:
-    """Whether the inputs of a system are parameters, which change from step to step."""
-    return getattr(system, "input_values", None) is not None
 
 
 class Attached:

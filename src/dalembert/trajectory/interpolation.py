@@ -25,9 +25,8 @@ import numpy as np
 
 from ..arguments import flag
 from ..errors import InputError
-from ..problem import State
+from ..problem import State, has_own_inputs
 from ..stepping import EVENT_PREFIX, inside_steps, repeated_steps
-from .attached import has_own_inputs
 from .curves import hermite_curve, lagrange_curve, stencils
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from ..problem import (
     Dependencies,
     DifferentialAlgebraicInequality,
     OverdeterminedDAE,
+    has_own_inputs,
     parameter_record,
     reads_of_system,
     split_parameters,
@@ -45,7 +46,6 @@ from ..stepping import (
 from ..storage.formats import is_saved_group, read
 from ..storage.stored_arrays import StoredArrays, read_store
 from ..storage.versions import versions
-from .attached import has_own_inputs
 from .conversion import Converted
 from .interpolation import Interpolated, interpolate
 from .invariants import momenta_of, stated_invariants, symmetries_of, unstated_momenta
