@@ -176,8 +176,8 @@ class EnergyMomentum(Method):
             n, m = (int(number) for number in facts[COUPLINGS])
             if n * n * m > MOST_COUPLINGS:
                 return (
-                    f'gradient="{self.gradient}" corrects the gradient of every constraint along q1 - q0, so that each of {m} '
-                    f"constraints couples all {n} coordinates with each other ({n * n * m:.0e} derivatives). "
+                    f'gradient="{self.gradient}" corrects the gradient of every constraint along q1 - q0, so that '
+                    f"each of {m} constraints couples all {n} coordinates with each other ({n * n * m:.0e} derivatives). "
                     'Use gradient="mean-value", or "invariant" with the invariants of the system.'
                 )
         if MIXED in facts and np.prod(facts[MIXED]) > MOST_MIXED:
@@ -347,7 +347,8 @@ def _through_constraint_invariants(system, gam, q0, v0, q1, vz):
 def _through_phase_invariants(system, gam, q0, p0, q1, p1):
     """gam . D_1 g' and gam . D_2 g' of any H = phi(pi(q, p)).
 
-    g'_i = sum_kj dc_i/dzeta_k dphi/dpi_j {zeta_k, pi_j}: a function of zeta, pi and the brackets, all at most quadratic.
+    g'_i = sum_kj dc_i/dzeta_k dphi/dpi_j {zeta_k, pi_j}: a function of zeta, pi and the brackets, all at most
+    quadratic.
     """
     n = q0.shape[0]
 

@@ -139,11 +139,6 @@ def require_inputs(system: Any, what: str) -> Inputs:
     return found
 
 
-def has_own_inputs(system: Any) -> bool:
-    """Whether the inputs of a system are parameters, which change from step to step."""
-    return getattr(system, "input_values", None) is not None
-
-
 def driven(system: Any, points: tuple[float, ...] = (0.0,), values: Any = None) -> Any:
     """The system with u as parameters: the polynomial through `values`, (len(points), size), in every step."""
     size = require_inputs(system, "an input that changes from step to step").size

@@ -171,6 +171,11 @@ class AbstractSystem(eqx.Module):
         return tuple(part for part in OPTIONAL_PARTS if self.provides(part))
 
 
+def has_own_inputs(system: Any) -> bool:
+    """Whether the inputs of a system are parameters, which change from step to step."""
+    return getattr(system, "input_values", None) is not None
+
+
 def _take_inputs(kind: type) -> None:
     """Where a class declares inputs, its force takes them; `force(t, q, v)` is then the force without input."""
     own: Any = vars(kind)
