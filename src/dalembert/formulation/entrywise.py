@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import Literal
 
 #: The entry of a number that depends on none, or on several.
 NONE, SEVERAL = -1, -2
@@ -43,7 +44,7 @@ def _follow(jaxpr: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
     entries = dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(atom) -> np.ndarray:
-        known = None if isinstance(atom, jax.extend.core.Literal) else entries.get(atom)
+        known = None if isinstance(atom, Literal) else entries.get(atom)
         return np.full(atom.aval.shape, NONE) if known is None else known
 
     for equation in jaxpr.eqns:

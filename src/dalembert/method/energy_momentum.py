@@ -177,7 +177,8 @@ class EnergyMomentum(Method):
             if n * n * m > MOST_COUPLINGS:
                 return (
                     f'gradient="{self.gradient}" corrects the gradient of every constraint along q1 - q0, so that '
-                    f"each of {m} constraints couples all {n} coordinates with each other ({n * n * m:.0e} derivatives). "
+                    f"each of {m} constraints couples all {n} coordinates with each other ({n * n * m:.0e} "
+                    "derivatives). "
                     'Use gradient="mean-value", or "invariant" with the invariants of the system.'
                 )
         if MIXED in facts and np.prod(facts[MIXED]) > MOST_MIXED:
