@@ -43,7 +43,7 @@ def _follow(jaxpr: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
     """The entries that the results of a jaxpr depend on; its constants depend on none."""
     entries = dict(zip(jaxpr.invars, arguments, strict=True))
 
-    def read(atom) -> np.ndarray:
+    def read(atom: Any) -> np.ndarray:
         known = None if isinstance(atom, Literal) else entries.get(atom)
         return np.full(atom.aval.shape, NONE) if known is None else known
 
