@@ -45,7 +45,8 @@ def _follow(jaxpr: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
 
     def read(atom: Any) -> np.ndarray:
         known = None if isinstance(atom, Literal) else entries.get(atom)
-        return np.full(atom.aval.shape, NONE) if known is None else known
+        shape: tuple[int, ...] = getattr(atom.aval, "shape", ())
+        return np.full(shape, NONE) if known is None else known
 
     for equation in jaxpr.eqns:
         results = _results(equation, [read(atom) for atom in equation.invars])
