@@ -22,6 +22,7 @@ ENGINE = (
     "code",
     "scales",
     "runners",
+    "derivatives",
 )
 
 

@@ -16,6 +16,9 @@ from .contract import (
     StepFunctions,
     Unkeyed,
 )
+from .derivatives.choice import reason_for_xla
+from .derivatives.operation import Task, native_run
+from .derivatives.recorded import Grid
 from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
@@ -46,6 +49,7 @@ __all__ = [
     "CudaRun",
     "EnsembleRun",
     "Function",
+    "Grid",
     "Interruption",
     "LaneSteps",
     "Phase",
@@ -59,6 +63,7 @@ __all__ = [
     "Snapshot",
     "StepFunctions",
     "Stepwise",
+    "Task",
     "TimeSteps",
     "Unkeyed",
     "XlaRun",
@@ -68,7 +73,9 @@ __all__ = [
     "find_root",
     "finish_compiling",
     "is_wanted",
+    "native_run",
     "raising",
+    "reason_for_xla",
     "row_lengths",
     "run_traced",
     "solve_linear",

@@ -71,6 +71,7 @@ class StepFunctions:
     misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
     continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
     guard: Callable | None = None  # of x and the same rest: whether something happens inside: a chunk ends before
+    linear: bool = False  # the residual is linear in x and the guess is zero: Newton's first update is the solution
 
     @property
     def n_summed(self) -> int:

@@ -17,7 +17,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import OK, run_traced
+from ..engine import OK, Grid, Task, native_run, reason_for_xla, run_traced
+from ..errors import InputError
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
 from .adaptive import run_adaptive_steps
@@ -56,19 +57,30 @@ def integrate(
 
 
 def _run_traced(system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps) -> Run:
-    """A run as one expression of JAX. A start with numbers is found with numbers, also where a field is traced."""
+    """A run as one expression of JAX: an operation in compiled code with derivatives of its own (`engine/derivatives`),
+    or written out for XLA. A start with numbers is found with numbers, also where a field is traced."""
     save_every = checked_save_every(options.save_every, grid.steps)
     start = begin(system, method, given, options, grid.t0)
-    result = run_traced(
-        assemble(system, method, start.layout, start.rows), start.layout.flatten(start.state), jnp.asarray(grid.t0),
-        jnp.asarray(grid.h), grid.steps // save_every, save_every, flat_parameters(system), options.compensated,
-    )  # fmt: skip
-    states = result.saved
-    if options.traced_check:
-        states = eqx.error_if(states, result.status != OK, "a step failed (Newton did not converge); use a smaller h.")
+    functions, state = assemble(system, method, start.layout, start.rows), start.layout.flatten(start.state)
+    reason = "asked for" if options.engine == "xla" else reason_for_xla(functions)
+    if reason is not None and options.engine == "native":
+        raise InputError(f'compiled code cannot take this run under jit, vmap and grad: {reason}. Use engine="auto".')
+    if reason is None:
+        task = Task(functions, options.compensated, Grid(grid.steps, save_every), options.traced_check)
+        states, iterations, status, _ = native_run(task, state, grid.t0, grid.h, flat_parameters(system))
+        stats = {"engine": "native (traced)"}
+    else:
+        result = run_traced(
+            functions, state, jnp.asarray(grid.t0), jnp.asarray(grid.h), grid.steps // save_every, save_every,
+            flat_parameters(system), options.compensated,
+        )  # fmt: skip
+        states, iterations, status = result.saved, result.iterations, result.status
+        stats = {"engine": "xla (traced)", "engine_reason": reason}
+        if options.traced_check:
+            states = eqx.error_if(states, status != OK, "a step failed (Newton did not converge); use a smaller h.")
     return Run(
-        system, method, start.layout, start.rows, jnp.asarray(grid.times(save_every)), states, result.iterations, None,
-        result.status, grid.h, {"engine": "xla (traced)"},
+        system, method, start.layout, start.rows, jnp.asarray(grid.times(save_every)), states, iterations, None,
+        status, grid.h, stats,
     )  # fmt: skip
 
 

@@ -194,7 +194,7 @@ def _check_together(options: Options, kind: Kind) -> None:
     """What a traced run and a batch do not take."""
     if options.retry or options.checkpoint:
         raise InputError("checkpoint and retry are for a single run with numbers, not for a batch, jit, vmap or grad.")
-    if kind.traced and (options.engine in ("native", "cuda") or options.extended or options.progress):
+    if kind.traced and (options.engine == "cuda" or options.extended or options.progress):
         raise InputError(
             "under jit, vmap and grad a run is one expression of JAX in double precision, without progress: use "
             'engine="auto" or "xla", precision="double" and progress=False.'

@@ -71,7 +71,7 @@ def test_what_a_path_does_not_refuse_it_honours(path, option, value):
         assert run.q.dtype == np.longdouble
 
 
-@pytest.mark.parametrize("options", [{"engine": "native"}, {"precision": "extended"}, {"progress": True}])
+@pytest.mark.parametrize("options", [{"engine": "cuda"}, {"precision": "extended"}, {"progress": True}])
 def test_a_traced_run_refuses_what_jax_cannot_do(options):
     def end(x):
         return da.simulate(

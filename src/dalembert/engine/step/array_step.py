@@ -25,6 +25,7 @@ from ..program.levels import FIRST_BLOCK
 from ..program.passes import Pass, run_passes
 from ..trace.interpreter import trace, trace_with_entries
 from ..values.array_values import ArrayEvaluator
+from .step_program import first_column
 
 #: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together,
 #: and fewer still for very large ones
@@ -104,13 +105,13 @@ class ArrayDraft(ArrayElimination):
         self, functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int
     ) -> None:
         super().__init__()
-        self.functions, self.seed = functions, seed
+        self.functions, self.seed, self.parameters = functions, seed, parameters
         self.names = functions.unknowns, functions.equations
         self.plain = {
             "t": np.array([t]),
             "h": np.array([h]),
             "state": state,
-            "parameter": parameters,
+            "parameter": first_column(parameters),
             "x": np.zeros(functions.size),
         }
         self.very_large = False
@@ -144,7 +145,7 @@ def trace_functions(draft: ArrayDraft) -> None:
     )
     draft.guess = trace(program, functions.guess, *rest)
     start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
-    around = plain["state"], plain["t"][0], plain["h"][0], plain["parameter"], draft.seed
+    around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
     draft.samples = samples_around(functions, start, *around)
     program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
     draft.residual, draft.entries = trace_with_entries(program, functions.residual, x, *rest)
@@ -239,10 +240,11 @@ def samples_around(
     """
     random = np.random.default_rng(seed)
     distance = np.array(DISTANCES if len(x) < FEW_FROM else FEW_DISTANCES)
+    parameters = np.asarray(parameters, dtype=np.float64)
     samples = {
         "t": np.full((1, len(distance)), t),
         "h": np.array([h]),
-        "parameter": np.asarray(parameters, dtype=np.float64),
+        "parameter": parameters if parameters.ndim < 2 else parameters[:, : len(distance)],
     }
     for kind, vector, lengths in (("state", np.asarray(state), [functions.n_state]), ("x", x, functions.blocks)):
         parts = np.split(np.asarray(vector, dtype=np.float64), np.cumsum(lengths)[:-1])

@@ -109,8 +109,8 @@ class StepDraft(Elimination):
         most: float,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.functions, self.seed, self.most = functions, seed, most
-        x = np.zeros(functions.size)
+        self.functions, self.seed, self.most, self.parameters = functions, seed, most, parameters
+        x, parameters = np.zeros(functions.size), first_column(parameters)
         self.plain = {"t": [t], "h": [h], "state": state, "parameter": parameters, "x": x}
         self.names = functions.unknowns, functions.equations
 
@@ -133,7 +133,7 @@ def trace_functions(draft: StepDraft) -> None:
     rest = (inputs.t, inputs.h, inputs.state, inputs.parameters)
     draft.x, draft.guess = inputs.x, trace(program, functions.guess, *rest)
     start = Values(program, by_name(plain)).array(draft.guess)
-    around = plain["state"], plain["t"][0], plain["h"][0], plain["parameter"], draft.seed
+    around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
     draft.samples = by_name(sampled_inputs(functions, start, *around, SAMPLES))
     program.linear_systems = draft.inside = LinearSystems(program, draft.samples)
     draft.residual, draft.jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
@@ -151,7 +151,8 @@ def ask_for_doubts(draft: StepDraft) -> None:
     functions, reduced = draft.functions, draft.reduced
     reduced.growth += draft.inside.growth
     draft.doubts = [] if draft.misled is None else reduced.rewrite(np.array([draft.misled])).tolist()
-    asked = functions.guard is None  # else the equations are linear but for arguments that a step hardly moves
+    # with a guard the equations are linear but for arguments that a step hardly moves
+    asked = functions.guard is None and not functions.linear
     if asked and functions.smooth and not functions.explicit and reduced.blocks:
         draft.doubts += _turned(reduced, draft.inputs, draft.guess, draft.plain)
 
@@ -234,6 +235,11 @@ def _turned(reduced: Reduced, inputs: Inputs, guess: np.ndarray, plain: dict) ->
     return [program.apply("lt", program.mul(expected, sign), program.zero)]
 
 
+def first_column(parameters: np.ndarray) -> np.ndarray:
+    """The parameters at the start, where they are given in columns, one for every sample."""
+    return parameters if np.ndim(parameters) < 2 else np.ascontiguousarray(parameters[:, 0])
+
+
 def sampled_inputs(
     functions: StepFunctions, x: np.ndarray, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int,
     count: int,
@@ -241,7 +247,7 @@ def sampled_inputs(
     """Inputs at the actual start, at states near it, and at states that only share its magnitudes.
 
     Pivots must be large on all of them: an entry that vanishes at the start by symmetry (a chain along an axis) or
-    only somewhere else is never divided by.
+    only somewhere else is never divided by. Where parameters are given in columns, each sample has its own.
     """
     random = np.random.default_rng(seed)
     samples = {"t": np.full((1, count), t), "h": np.array([h]), "parameter": np.asarray(parameters, dtype=np.float64)}

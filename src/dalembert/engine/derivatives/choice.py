@@ -1,0 +1,70 @@
+"""Which way a traced run goes: compiled code with its own derivatives where there is some, XLA otherwise."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import SlowEngineWarning, UnsupportedByEngine
+from ..contract import StepFunctions
+from ..program.array_program import ArrayProgram
+from ..program.program import Program
+from ..runners.translation import ROLLED_FROM
+from ..trace.interpreter import trace
+from .programs import adjoint, recording
+
+
+def reason_for_xla(functions: StepFunctions) -> str | None:
+    """Why a traced run of this step cannot be taken by compiled code; None if it can."""
+    if jax.default_backend() != "cpu":
+        return f"the arrays of this program are on a {jax.default_backend()}, compiled steps run on the CPU"
+    if not functions.smooth or functions.rescue is not None:
+        return "the equations of a step have kinks"
+    if len({phase.functions for phase in functions.phases}) > 1:
+        return "the method is composed of different methods"
+    reason = _untranslated(functions)
+    if reason is not None:
+        warnings.warn(
+            f"the compiled engine does not translate {reason}; under jit, vmap and grad the run takes the XLA engine, "
+            'about a hundred times slower. Write that part of the model by other operations, or ask for engine="xla".',
+            SlowEngineWarning,
+            stacklevel=2,
+        )
+    return reason
+
+
+class _Solvable:
+    """Linear systems inside a traced function, where it is only asked whether they can be solved on operations."""
+
+    def solution(self, forms: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Some operations."""
+        return right
+
+
+def _whole(functions: StepFunctions, x, *rest):
+    return jnp.concatenate([functions.guess(*rest), functions.residual(x, *rest), functions.finish(x, *rest)])
+
+
+@functools.lru_cache(maxsize=256)
+def _untranslated(functions: StepFunctions) -> str | None:
+    """What the engine does not translate, of the step or of its derivative, if there is anything."""
+    step = functions.phases[0].functions if functions.phases else functions
+    large = step.size >= ROLLED_FROM
+    try:
+        for made in (recording(step), adjoint(step)):
+            program: Any = ArrayProgram(expected=40 * step.size) if large else Program()
+            program.linear_systems = _Solvable()
+            x, state, parameters = (
+                program.inputs(name, size)
+                for name, size in (("x", made.size), ("state", made.n_state), ("parameter", made.n_parameters))
+            )
+            rest = (program.inputs("t", 1)[0], program.inputs("h", 1)[0], state, parameters)
+            trace(program, functools.partial(_whole, made), x, *rest)
+    except UnsupportedByEngine as reason:
+        return str(reason)
+    return None

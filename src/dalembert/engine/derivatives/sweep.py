@@ -1,0 +1,258 @@
+"""A derivative taken along a recorded run: forwards by the tangent of a step, backwards by its adjoint.
+
+    record      row 0: s_0; row k + 1: s_{k+1} and x_k, as `recording` steps leave them
+    forwards    for k = 0, 1, ...:    sdot -> Sdot, kept where the run keeps a state
+    backwards   for k = N - 1, ...:   sbar += cbar where the run keeps a state; sbar -> that of the step before
+
+The step is compiled by the same passes as that of the run. Here it is called once for every row, by a loop that is
+compiled too: what the derivative of a step reads is copied from the record to where a step has its parameters.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import StepFailure
+from ..code.loop import POINTERS
+from ..code.step_memory import pointer_to, room_for
+from ..contract import OK, StepFunctions, extrapolation_weights
+from ..machine.arithmetic import Arithmetic
+from ..machine.compilation import compile_text
+from ..runners.translation import translated
+from ..step.step_program import SAMPLES
+
+#: Multipliers of the elimination so much larger than in the first step of a sweep: its pivots no longer suit.
+GROWTH_LIMIT = 1e6
+#: Times that pivots are chosen anew in one sweep.
+MOST_PIVOT_CHANGES = 20
+_PARAMETERS, _TIME, _STATE, _COUNTERS = (POINTERS.index(name) for name in ("parameters", "time", "state", "counters"))
+#: what the compiled loop is told, by its place
+_CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "taken")
+_PLACE = {name: place for place, name in enumerate(_CONTROL)}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run, or a part of it, with what its steps were solved by."""
+
+    rows: np.ndarray  # (steps + 1, states and unknowns)
+    t: np.ndarray  # when each step begins
+    h: np.ndarray  # and its size
+    fixed: np.ndarray  # theta, t0, H
+
+    @property
+    def steps(self) -> int:
+        return len(self.t)
+
+    def part(self, first: int, last: int) -> Recorded:
+        """The steps first, ..., last - 1."""
+        return Recorded(self.rows[first : last + 1], self.t[first:last], self.h[first:last], self.fixed)
+
+
+class Sweep:
+    """The tangent or the adjoint of a step, compiled."""
+
+    def __init__(self, functions: StepFunctions, n_state: int, run: Recorded, tail: int) -> None:
+        """`functions` is the derivative of a step whose state has n_state numbers; `tail` is how many numbers it reads
+        behind those that are fixed in a run."""
+        self.functions, self._n_state, self._tail = functions, n_state, tail
+        self._table = extrapolation_weights()
+        self._used = False
+        self._translate(run, 0, 0)
+
+    def _translate(self, run: Recorded, at: int, seed: int) -> None:
+        """Choose pivots that suit the run from the step `at` on, and translate."""
+        n, where = self._n_state, np.linspace(0, run.steps - 1, SAMPLES).astype(int)
+        where[0] = at
+        changing = np.concatenate([run.rows[where, :n], run.rows[where + 1, n:]], axis=1).T
+        fixed = np.concatenate([run.fixed, np.ones(self._tail)])
+        columns = np.concatenate([changing, np.repeat(fixed[:, None], SAMPLES, axis=1)])
+        state, how = np.ones(self.functions.n_state), (Arithmetic(), False, not seed)
+        found = translated(self.functions, state, float(run.t[at]), float(run.h[at]), columns, seed, *how)
+        self._step, self._compiled = found
+
+    def improve(self) -> None:
+        """Begin to make the code as fast as it gets, once it is used again."""
+        if self._used:
+            self._compiled.improve()
+        self._used = True
+
+    def forwards(
+        self, run: Recorded, start: np.ndarray, tail: np.ndarray, first: int, every: int, kept: np.ndarray
+    ) -> np.ndarray:
+        """From sdot at the begin of a run to its end; those after every `every`-th step are written to `kept`. The
+        part of the run that is given begins with the step `first`."""
+        return self._take(run, start, tail, first, 1, every, kept)
+
+    def backwards(self, run: Recorded, end: np.ndarray, first: int, every: int, added: np.ndarray) -> np.ndarray:
+        """From sbar at the end of a run, and sums, to those at its begin; to sbar is added a row of `added` wherever
+        the run keeps a state."""
+        return self._take(run, end, np.zeros(0), first, -1, every, added)
+
+    def _take(
+        self, run: Recorded, state: np.ndarray, tail: np.ndarray, first: int, direction: int, every: int,
+        rows: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """All steps of a run; with pivots chosen anew where those of before no longer suit."""
+        control = np.zeros(len(_CONTROL), np.int64)
+        told = {
+            "steps": run.steps, "direction": direction, "every": every, "width": run.rows.shape[1],
+            "solved": self._n_state, "unknowns": run.rows.shape[1] - self._n_state, "kept": self._n_state,
+            "step": first if direction > 0 else first + run.steps - 1,
+        }  # fmt: skip
+        for name, value in told.items():
+            control[_PLACE[name]] = value
+        changes, stuck = 0, -1
+        while True:
+            state, status = self._call(run, state, tail, first, control, rows)
+            at = int(control[_PLACE["step"]])
+            if status == OK:
+                return state
+            if changes == MOST_PIVOT_CHANGES or at == stuck:
+                raise StepFailure(
+                    f"the derivative of step {at + 1} (from t = {run.t[at - first]:.6g}) could not be computed: the "
+                    "Jacobian of the step is singular there, or not finite. Try a smaller h, or end the run before."
+                )
+            self._translate(run, at - first, at + 1)
+            changes, stuck = changes + 1, at
+            control[_PLACE["skip"]] = 1
+            control[_PLACE["steps"]] = first + run.steps - at if direction > 0 else at - first + 1
+
+    def _call(self, run: Recorded, state, tail, first: int, control: np.ndarray, rows: np.ndarray):
+        """Steps until one fails, and the state and the status then."""
+        step, functions = self._step, self.functions
+        sizes = len(step.unknowns), len(step.remembered), len(step.reduced.blocks)
+        room = room_for((sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters)
+        numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
+        numbers[held["state"]] = state
+        parameters = numbers[held["parameters"]]
+        parameters[run.rows.shape[1] :] = np.concatenate([run.fixed, tail])
+        weights = numbers[held["weights"]]
+        pointers = room.pointers_of_one(numbers, integers, self._table)
+        begin, row = pointer_to(run.rows) - 8 * first * run.rows.shape[1], rows if rows.size else np.zeros(1)
+        times = pointer_to(run.t) - 8 * first, pointer_to(run.h) - 8 * first
+        with self._compiled.memory() as more:
+            arguments = np.array([*pointers, *more], dtype=np.uint64)
+            drive = functools.partial(
+                _driver(len(arguments)), self._compiled.code.address(), pointer_to(arguments), begin, *times,
+                pointer_to(row), pointer_to(control),
+            )  # fmt: skip
+            whole = int(control[_PLACE["steps"]])
+            weights[-1] = np.inf
+            control[_PLACE["steps"]] = min(1, whole)  # what the multipliers are like
+            drive()
+            if integers[3] == OK and whole > 1:
+                weights[-1] = GROWTH_LIMIT * max(1.0, float(numbers[held["last"]][1]))
+                control[_PLACE["steps"]], control[_PLACE["skip"]] = whole - 1, 0
+                drive()
+        return numbers[held["state"]].copy(), int(integers[3])
+
+
+@functools.cache
+def _driver(pointers: int):
+    """The loop over the steps of a sweep, for steps with so many pointer arguments."""
+    code, _ = compile_text(_driver_text(pointers), effort=2)
+    _KEPT.append(code)
+    return code.function("sweep", *[ctypes.c_void_p] * 7)
+
+
+#: code must outlive the functions made of it
+_KEPT: list = []
+
+
+def _driver_text(pointers: int) -> str:
+    read = "".join(
+        f"  %{name}.at = getelementptr i64, ptr %control, i64 {place}\n  %{name} = load i64, ptr %{name}.at\n"
+        for name, place in _PLACE.items()
+    )
+    arguments = "".join(
+        f"  %p{k} = getelementptr ptr, ptr %arguments, i64 {k}\n  %a{k} = load ptr, ptr %p{k}\n"
+        for k in range(pointers)
+    )
+    passed = ", ".join(f"ptr %a{k}" for k in range(pointers))
+    return f"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define void @sweep(ptr %function, ptr %arguments, ptr %rows, ptr %times, ptr %sizes, ptr %saved, ptr %control) {{
+entry:
+{read}{arguments}
+  %solved.bytes = mul i64 %solved, 8
+  %unknowns.bytes = mul i64 %unknowns, 8
+  %kept.bytes = mul i64 %kept, 8
+  %status.at = getelementptr i64, ptr %a{_COUNTERS}, i64 3
+  %begun.at = getelementptr i64, ptr %a{_COUNTERS}, i64 1
+  %found = getelementptr double, ptr %a{_PARAMETERS}, i64 %solved
+  %size.at = getelementptr double, ptr %a{_TIME}, i64 1
+  %back = icmp slt i64 %direction, 0
+  br label %again
+again:
+  %k = phi i64 [ %step, %entry ], [ %k.next, %next ]
+  %left = phi i64 [ %steps, %entry ], [ %left.next, %next ]
+  %skipped = phi i64 [ %skip, %entry ], [ 0, %next ]
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %begin, label %done
+begin:
+  %first = mul i64 %k, %width
+  %solved.from = getelementptr double, ptr %rows, i64 %first
+  call void @llvm.memcpy.p0.p0.i64(ptr %a{_PARAMETERS}, ptr %solved.from, i64 %solved.bytes, i1 false)
+  %second = add i64 %first, %width
+  %third = add i64 %second, %solved
+  %found.from = getelementptr double, ptr %rows, i64 %third
+  call void @llvm.memcpy.p0.p0.i64(ptr %found, ptr %found.from, i64 %unknowns.bytes, i1 false)
+  %t.at = getelementptr double, ptr %times, i64 %k
+  %t = load double, ptr %t.at
+  store double %t, ptr %a{_TIME}
+  %h.at = getelementptr double, ptr %sizes, i64 %k
+  %h = load double, ptr %h.at
+  store double %h, ptr %size.at
+  %after = add i64 %k, 1
+  %rest = srem i64 %after, %every
+  %number = sdiv i64 %after, %every
+  %place = sub i64 %number, 1
+  %offset = mul i64 %place, %kept
+  %row.at = getelementptr double, ptr %saved, i64 %offset
+  %due = icmp eq i64 %rest, 0
+  %fresh = icmp eq i64 %skipped, 0
+  %wanted = and i1 %due, %fresh
+  %adds = and i1 %wanted, %back
+  br i1 %adds, label %add, label %call
+add:
+  %j = phi i64 [ 0, %begin ], [ %j.next, %added ]
+  %j.more = icmp slt i64 %j, %kept
+  br i1 %j.more, label %added, label %call
+added:
+  %old.at = getelementptr double, ptr %a{_STATE}, i64 %j
+  %old = load double, ptr %old.at
+  %more.at = getelementptr double, ptr %row.at, i64 %j
+  %increment = load double, ptr %more.at
+  %sum = fadd double %old, %increment
+  store double %sum, ptr %old.at
+  %j.next = add i64 %j, 1
+  br label %add
+call:
+  store i64 0, ptr %a{_COUNTERS}
+  store i64 0, ptr %begun.at
+  call void %function({passed}, i64 1, i64 2)
+  %status = load i64, ptr %status.at
+  %good = icmp eq i64 %status, {OK}
+  br i1 %good, label %stepped, label %done
+stepped:
+  %forth = xor i1 %back, true
+  %keeps = and i1 %due, %forth
+  br i1 %keeps, label %keep, label %next
+keep:
+  call void @llvm.memcpy.p0.p0.i64(ptr %row.at, ptr %a{_STATE}, i64 %kept.bytes, i1 false)
+  br label %next
+next:
+  %k.next = add i64 %k, %direction
+  %left.next = sub i64 %left, 1
+  br label %again
+done:
+  store i64 %k, ptr %step.at
+  ret void
+}}
+"""

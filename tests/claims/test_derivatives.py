@@ -1,0 +1,108 @@
+"""Derivatives of a run, against differences of runs; what the structure of a method says of them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, relative
+
+import dalembert as da
+from dalembert.engine import Grid, Task, native_run
+from dalembert.stepping.family import flat_parameters
+from dalembert.stepping.options import Given, Options
+from dalembert.stepping.prologue import begin
+from dalembert.stepping.step import assemble
+
+NONHOLONOMIC = ("gauss-spark", "lobatto-spark", "taylor")
+PAIRS = [
+    (motion, method)
+    for motion in MOTIONS
+    for method in HOLONOMIC
+    if method != "energy-momentum" and ("nonholonomic" not in motion or method in NONHOLONOMIC)
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("motion", "method"), PAIRS)
+def test_gradients_agree_with_differences(motion, method):
+    case, method = MOTIONS[motion], HOLONOMIC[method]
+    expected = central_difference(lambda z: case.value(method, z), 1.0)
+    assert relative(jax.grad(lambda z: case.value(method, z))(1.0), expected) <= 1e-10
+    assert relative(jax.jvp(lambda z: case.value(method, z), (1.0,), (1.0,))[1], expected) <= 1e-10
+
+
+class Steps:
+    """Twenty steps of a system, as a function of its state vector."""
+
+    def __init__(self, system: da.System, method: da.Method, q0, v0) -> None:
+        start = begin(system, method, Given(q0, v0, None), Options(), 0.0)
+        self.layout, self.first = start.layout, np.concatenate([np.ravel(part) for part in start.state])
+        functions = assemble(system, method, start.layout, None)
+        self.task, self.parameters = Task(functions, True, Grid(20, 1), True), flat_parameters(system)
+
+    def states(self, state):
+        """All states."""
+        return native_run(self.task, state, 0.0, 0.02, self.parameters)[0]
+
+
+def two_links(method: da.Method) -> Steps:
+    return Steps(TwoLinks(), method, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0, 0.3])
+
+
+@pytest.mark.parametrize(
+    "method", [da.Rattle(), da.Galerkin(2), da.gauss_spark(2)], ids=["rattle", "galerkin", "spark"]
+)
+def test_the_tangent_of_a_symplectic_method_keeps_the_symplectic_form(method):
+    """dp ^ dq of two tangents of the constraint manifold {g = 0, g_q v = 0} is the same after every step."""
+    steps = two_links(method)
+    q, p, v = steps.layout.unflatten(steps.first)[:3]
+    mass = p / np.where(v == 0, 1.0, v)
+    mass[v == 0] = np.array([1.0, 1, 1, 2, 2, 2])[v == 0]
+
+    def constraints(z):
+        q, v = z[:6], z[6:] / mass
+
+        def links(q):
+            return 0.5 * jnp.array([q[:3] @ q[:3], (q[3:] - q[:3]) @ (q[3:] - q[:3])])
+
+        return jnp.concatenate(jax.jvp(links, (q,), (v,)))
+
+    at = np.asarray(jax.jacfwd(constraints)(jnp.concatenate([q, p])))
+    directions = np.linalg.svd(at)[2][at.shape[0] :]  # tangent to the constraints on q and p
+    one, other = directions[0], directions[-1]
+
+    def moved(z):
+        dots = np.zeros_like(steps.first)
+        dots[:12], dots[12:18] = z, z[6:] / mass
+        return np.asarray(jax.jvp(steps.states, (jnp.asarray(steps.first),), (jnp.asarray(dots),))[1])
+
+    a, b = moved(one), moved(other)
+    form = np.sum(a[:, :6] * b[:, 6:12] - a[:, 6:12] * b[:, :6], axis=1)
+    size = np.max(np.linalg.norm(a[:, :12], axis=1) * np.linalg.norm(b[:, :12], axis=1))
+    assert np.max(np.abs(form - form[0])) <= 1e-12 * size
+
+
+def test_the_adjoint_of_a_momentum_is_conserved_along_the_backward_sweep():
+    """The angular momentum about the vertical is kept, L(s_k) = L(s_0) on the manifold: its gradient, pulled back
+    from the end by the adjoint, is its gradient at the start, along all directions tangent to the manifold."""
+    steps = two_links(da.Rattle())
+    n = len(steps.first)
+
+    def momentum(state):
+        q, p = state[:6].reshape(2, 3), state[6:12].reshape(2, 3)
+        return jnp.sum(q[:, 0] * p[:, 1] - q[:, 1] * p[:, 0])
+
+    turn = np.zeros(n)  # all turned about the vertical: tangent to the manifold
+    state = steps.layout.unflatten(steps.first)
+    for begin_at, part in zip((0, 6, 12), state[:3], strict=True):
+        x = np.asarray(part).reshape(2, 3)
+        turn[begin_at : begin_at + 6] = np.stack([-x[:, 1], x[:, 0], 0 * x[:, 0]], axis=1).ravel()
+    faster = np.zeros(n)  # all velocities larger
+    faster[6:18] = steps.first[6:18]
+    for k in (5, 20):
+        pulled = np.asarray(jax.grad(lambda s, k=k: momentum(steps.states(s)[k]))(jnp.asarray(steps.first)))
+        here = np.asarray(jax.grad(momentum)(jnp.asarray(steps.first)))
+        for direction in (turn, faster):
+            assert pulled @ direction == pytest.approx(here @ direction, abs=2e-13 * np.linalg.norm(pulled))
