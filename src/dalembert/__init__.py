@@ -5,7 +5,6 @@ asked for, so that `import dalembert` and `dalembert --help` are quick.
 """
 
 import ast as _ast
-import importlib as _importlib
 import importlib.util as _util
 import pathlib as _pathlib
 import sys as _sys
@@ -46,13 +45,18 @@ class _DoublePrecision:
         if name != "jax":
             return None
         _sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
-        spec = _util.find_spec(name)
+        try:
+            spec = _util.find_spec(name)
+        finally:  # until it is loaded: an attempt may end in between
+            _sys.meta_path.insert(0, self)  # pyright: ignore[reportArgumentType]
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def exec_module(module):
                 load(module)
                 module.config.update("jax_enable_x64", True)
+                if self in _sys.meta_path:
+                    _sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
 
             spec.loader.exec_module = exec_module
         return spec
@@ -85,7 +89,9 @@ def __getattr__(name: str):
     room = _ROOM_OF.get(name)
     if room is None:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
-    module = _importlib.import_module(f"{__name__}.{room}")
+    from .interruption import loaded  # not before: `import dalembert` loads next to nothing
+
+    module = loaded(f"{__name__}.{room}")
     globals()[name] = module if room == name else getattr(module, name)
     return globals()[name]
 

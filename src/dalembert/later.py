@@ -6,7 +6,6 @@ that method is found, the package says (`PROVIDERS`), which knows all rooms.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 #: "Class.method" -> "module:function". The package fills it before any of its rooms is loaded.
@@ -20,6 +19,8 @@ class Later:
         self._owner, self._name = owner, name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        from .interruption import loaded  # not before: `import dalembert` loads next to nothing
+
         module, _, function = PROVIDERS[f"{self._owner.__name__}.{self._name}"].partition(":")
-        setattr(self._owner, self._name, getattr(import_module(module), function))
+        setattr(self._owner, self._name, getattr(loaded(module), function))
         return getattr(owner if instance is None else instance, self._name)

@@ -14,6 +14,7 @@ LONGEST_FILE = 450
 # From top to bottom. A room may import from itself and from any room above it.
 ROOMS = (
     "errors",
+    "interruption",
     "later",
     "arguments",
     "problem",

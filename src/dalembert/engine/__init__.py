@@ -1,5 +1,6 @@
 """From residual to code. Knows no mechanics."""
 
+from ..interruption import Interruption, is_wanted, raising
 from .contract import (
     GUARDED,
     HISTORY,
@@ -27,7 +28,6 @@ from .runners.choice import choose_engine, compiled_or_reason
 from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun, LaneSteps
-from .runners.interruption import Interruption, is_wanted, raising
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
 from .runners.stepwise import Snapshot, Stepwise, stepwise

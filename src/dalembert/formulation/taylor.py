@@ -210,7 +210,7 @@ _CALLS = frozenset({
 #: operations with steps: their value does not change along a curve
 _FLAT = frozenset({
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "sign", "floor", "ceil", "round", "is_finite",
-    "stop_gradient", "argmax", "argmin",
+    "argmax", "argmin",
 })  # fmt: skip
 _ALL = range(1_000_000)
 #: operations linear in all of some operands together; the others are indices and conditions
@@ -220,6 +220,7 @@ _MOVING: dict[str, Sequence[int]] = {
             *("add", "sub", "add_any", "neg", "reshape", "transpose", "squeeze", "expand_dims", "broadcast_in_dim"),
             *("slice", "rev", "reduce_sum", "cumsum", "copy", "copy_p", "convert_element_type", "reduce_precision"),
             *("concatenate", "stack", "tile", "pad", "split", "unstack", "device_put", "optimization_barrier"),
+            "stop_gradient",  # which stops derivatives by the state, not the change along the motion
         ),
         _ALL,
     ),

@@ -116,3 +116,11 @@ def test_operations_without_a_series_are_named():
 def test_operations_on_constants_need_no_series():
     series = Along.of(lambda x: x * jnp.prod(jnp.arange(1.0, 4.0)), jnp.asarray(1.0))
     assert [float(series.coefficient(k, jnp.asarray(1.0))) for k in range(3)] == [6.0, 6.0, 6.0]
+
+
+def test_what_has_no_derivative_by_the_state_changes_along_the_motion():
+    system = da.system(
+        lagrangian=lambda t, q, v: 0.5 * v @ v, force=lambda t, q, v: -jax.lax.stop_gradient(q) + 0 * jnp.sin(q)
+    )
+    run = da.simulate(system, da.Taylor(12), [1.0], [0.0], t=(0.0, 1.0), h=0.1)
+    assert run.q[-1, 0] == pytest.approx(np.cos(1.0), abs=1e-13)

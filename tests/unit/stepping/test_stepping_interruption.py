@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert import interruption
 from dalembert.engine import Interruption, is_wanted
-from dalembert.engine.runners import interruption
 from dalembert.gallery import Pendulum
 
 #: Ctrl-C may reach Python in a callback of the garbage collector, which cannot raise it: Python then warns of it.

@@ -69,7 +69,7 @@ def simulate(case, path, every=200, **changes) -> da.Trajectory:
 def ctrl_c_is_heard(monkeypatch):
     """A process that was started in the background may ignore the signal, and so would the runs in it. Here runs begin
     right after one that was interrupted."""
-    monkeypatch.setattr("dalembert.engine.runners.interruption.SOON", 0.0)
+    monkeypatch.setattr("dalembert.interruption.SOON", 0.0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -110,7 +110,7 @@ def whole(tmp_path_factory) -> pathlib.Path:
     """The undisturbed run, not to be changed."""
     path = tmp_path_factory.mktemp("whole") / "run.zarr"
     with pytest.MonkeyPatch.context() as patch:  # this comes before what a single test prepares
-        patch.setattr("dalembert.engine.runners.interruption.SOON", 0.0)
+        patch.setattr("dalembert.interruption.SOON", 0.0)
         assert simulate("native", path).status
     return path
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import InputError, MethodDoesNotFit, SlowEngineWarning, UnsupportedByEngine
 from ..contract import StepFunctions, Unkeyed
+from .compile_time import compiling
 from .native import SHORT_RUN, NativeRun, TooLarge
 from .phases import PhasedRun
 from .sparse import SparseRun
@@ -87,7 +88,8 @@ def compiled_or_reason(
 ) -> NativeRun | str:
     """A native runner for these step functions, or why there is none: for callers that have another way."""
     try:
-        runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), Unkeyed(value=True))
+        with compiling():
+            runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), Unkeyed(value=True))
     except UnsupportedByEngine as reason:
         return str(reason)
     return str(runner) if isinstance(runner, TooLarge) else runner.begin()

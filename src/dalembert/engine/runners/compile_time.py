@@ -1,4 +1,4 @@
-"""How long JAX took to trace and compile what was called in a while."""
+"""How long JAX and this engine took to trace, translate and compile what was called in a while."""
 
 from __future__ import annotations
 
@@ -34,6 +34,28 @@ class CompileTime:
         return sum(end - begin for begin, end in self._spans)
 
 
+class _Measuring(threading.local):
+    """What is measured in a thread, one inside the other."""
+
+    def __init__(self) -> None:
+        self.all: list[CompileTime] = []
+
+
+_measuring = _Measuring()
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """A span in which this engine compiles: what JAX does meanwhile lies inside."""
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        now = time.perf_counter()
+        for found in _measuring.all:
+            found.add(begun, now)
+
+
 @contextlib.contextmanager
 def compile_time() -> Iterator[CompileTime]:
     """Measure what is traced and compiled in this thread."""
@@ -45,7 +67,9 @@ def compile_time() -> Iterator[CompileTime]:
             found.add(now - duration_secs, now)
 
     jax.monitoring.register_event_duration_secs_listener(listen)
+    _measuring.all.append(found)
     try:
         yield found
     finally:
+        _measuring.all.remove(found)
         jax.monitoring.unregister_event_duration_listener(listen)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...interruption import is_wanted, unless_abandoned
 from ..code.loop import POINTERS
 from ..code.step_memory import pointer_to, room_for
 from ..contract import (
@@ -36,7 +37,6 @@ from ..program.passes import told
 from ..scales.compiled_scaling import CompiledScaling
 from ..step.array_step import ArrayStep
 from ..step.step_program import StepProgram
-from .interruption import is_wanted, unless_abandoned
 from .rescue import ROUNDOFF, Rescue
 from .translation import TooLarge, translated
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...interruption import is_wanted
 from ..code.step_memory import Room, pointer_to, room_for
 from ..contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Chunk, Phase, Runner, StepFunctions
 from ..machine.compilation import compile_text
-from .interruption import is_wanted
 from .native import NativeRun
 
 #: places in the control array of the driver

@@ -13,6 +13,7 @@ import itertools
 
 import numpy as np
 
+from ...interruption import is_wanted
 from ..contract import (
     HISTORY,
     NOT_CONVERGED,
@@ -27,7 +28,6 @@ from ..contract import (
     first_carry,
 )
 from ..functions.function import TracedInArrays
-from .interruption import is_wanted
 from .rescue import Rescue
 from .sparse_newton import SparseNewton
 

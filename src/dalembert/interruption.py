@@ -6,6 +6,9 @@ Where nobody has looked for a while, the work under way is abandoned: KeyboardIn
 
 A program that runs one thing after the other would not see that one of its runs was cut short. So a run that begins
 right after one that was interrupted raises KeyboardInterrupt.
+
+Parts of the library are loaded whole (`loaded`): KeyboardInterrupt is raised afterwards. In the middle Python may drop
+it, and modules that are loaded half fail in whatever is done next.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from __future__ import annotations
 import _signal  # pyright: ignore[reportMissingImports]
 import _thread
 import functools
+import importlib
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -30,6 +34,8 @@ _MAIN_THREAD = threading.main_thread().ident or 0
 GRACE, AGAIN = 0.4, 0.05
 #: Seconds after an interrupted run in which another one does not begin: nobody types that fast, but a loop does.
 SOON = 1.0
+#: The file of Python's own function that loads modules.
+_LOADING = "<frozen importlib._bootstrap>"
 
 
 class Interruption:
@@ -61,6 +67,8 @@ class Interruption:
             self._entered, _main.current = False, self._outer
             _signal.signal(_NUMBER, self._before)
             if self._signalled and exception[0] is None:
+                if self._at_once:
+                    raise KeyboardInterrupt
                 _main.ended = time.monotonic()
 
     def call(self, function: Callable, *arguments) -> Any:
@@ -108,8 +116,22 @@ class Interruption:
 
 
 def _is_lost_in(frame: FrameType | None) -> bool:
-    """Whether Python would drop what is raised here: in a callback of the garbage collector, of which JAX has one."""
-    return frame is not None and frame.f_code.co_name in ("_xla_gc_callback", "__del__")
+    """Whether Python would drop what is raised here, in a callback of the garbage collector, of which JAX has one; or
+    whether a module is being loaded, which would stay behind in parts. What called the library does not matter: a
+    program may be a module that is being loaded."""
+    while frame is not None and frame.f_code.co_filename != __file__:
+        if frame.f_code.co_name in ("_xla_gc_callback", "__del__"):
+            return True
+        if frame.f_code.co_filename == _LOADING and frame.f_code.co_name == "_find_and_load":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def loaded(name: str) -> ModuleType:
+    """A module, loaded whole."""
+    with Interruption(at_once=True):
+        return importlib.import_module(name)
 
 
 def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:

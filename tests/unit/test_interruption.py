@@ -1,0 +1,78 @@
+"""Ctrl-C while modules are loaded: they are loaded whole, then KeyboardInterrupt is raised."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from dalembert import interruption
+
+#: A module during whose loading Ctrl-C is pressed; what was raised there would be swallowed.
+PRESSED = """
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+except KeyboardInterrupt:
+    pass
+whole = True
+"""
+#: A program that is itself a module: it presses Ctrl-C in a run that would take minutes.
+PROGRAM = """
+import os, signal, threading
+import dalembert as da
+
+pendulum = da.gallery.Pendulum()
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+while True:
+    da.simulate(pendulum, da.Rattle(), [1.0, 0.0], [0.0, 0.0], t=(0.0, 1.0), h=0.01)
+"""
+#: JAX, whose loading is interrupted at the first attempt.
+INTERRUPTED = """
+import sys
+import dalembert
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "jax.version":
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+try:
+    import jax
+except KeyboardInterrupt:
+    print("interrupted")
+import jax
+print(jax.config.jax_enable_x64)
+"""
+
+
+def ended(program: str, folder, name: str = "program") -> subprocess.CompletedProcess:
+    (folder / f"{name}.py").write_text(program)
+    command = [sys.executable, "-c", f"import {name}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_module_is_loaded_whole(tmp_path, monkeypatch):
+    (tmp_path / "pressed_while_loading.py").write_text(PRESSED)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruption.loaded("pressed_while_loading")
+        assert sys.modules["pressed_while_loading"].whole
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.modules.pop("pressed_while_loading", None)
+
+
+def test_a_program_that_is_being_loaded_is_interrupted(tmp_path):
+    done = ended(PROGRAM, tmp_path)
+    assert done.returncode != 0
+    assert "KeyboardInterrupt" in done.stderr
+
+
+def test_numbers_have_64_bits_also_after_an_interrupted_attempt_to_load_jax(tmp_path):
+    assert ended(INTERRUPTED, tmp_path).stdout.split() == ["interrupted", "True"]
