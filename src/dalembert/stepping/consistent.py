@@ -42,6 +42,7 @@ from .model_check import (
 )
 from .nearby import RANK_NEARBY, nearby
 from .scales import constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
+from .start_step import Kind, native_start
 from .step import Layout
 
 #: A constraint that is violated by less than this, relative to the size of its terms (`scales.py`), is satisfied.
@@ -326,6 +327,9 @@ def _traced_start(system, q, second, second_name, t, project, layout: Layout) ->
     mechanics = mechanics_of(system)
     n, m, k = layout.n, layout.m, layout.k
     t, q, second = jnp.asarray(t, jnp.float64), jnp.asarray(q), jnp.asarray(second)
+    state = native_start(system, q, second, t, layout, Kind(second_name, project))
+    if state is not None:
+        return Start(state, layout, None)
 
     explicit = (second_name == "v0") != system.gives_velocity
     legendre = traced_equation(system, "legendre by p" if second_name == "v0" else "legendre by v")

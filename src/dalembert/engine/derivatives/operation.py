@@ -23,7 +23,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ...errors import StepFailure
+from ...errors import InconsistentStart, StepFailure
 from ..contract import OK, STATUS, StepFunctions
 from .programs import paired, parted, with_tangent
 from .recorded import Differentiable, Forward, Grid, differentiable
@@ -39,6 +39,7 @@ class Task(NamedTuple):
     compensated: bool
     grid: Grid
     strict: bool  # a step that fails raises an error
+    message: str = ""  # of starting values, which are found by a step: what it says if they are not
 
     @property
     def step(self) -> Differentiable:
@@ -57,6 +58,8 @@ def native_run(task: Task, state, t0, h, parameters) -> tuple:
 
 def _run_numbers(task: Task, record: bool, state, t0, h, parameters) -> tuple:
     found = task.step.run(state, float(t0), float(h), parameters, task.grid, record=record)
+    if found.status != OK and task.message:
+        raise InconsistentStart(task.message)
     if found.status != OK and task.strict:
         k, t = found.taken + 1, float(t0) + found.taken * float(h)
         raise StepFailure(
