@@ -29,6 +29,8 @@ _later.PROVIDERS |= {
     "Attached.motions": "dalembert.trajectory.mechanism:motions",
     # The work that was done is found from the saved states.
     "Attached.energy_balance": "dalembert.trajectory.energy_balance:of_run",
+    # Zeros between the saved states are found by the engine.
+    "Attached.section": "dalembert.trajectory.section:section",
     # The units of a gap follow from values that the engine computes, which the equations do not know.
     "Evaluation.values": "dalembert.engine:RowFunction",
     "Evaluation.jacobian": "dalembert.engine:RowJacobian",

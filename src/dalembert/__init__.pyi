@@ -122,6 +122,7 @@ from .multibody import (
 )
 from .problem import (
     DifferentialAlgebraicInequality,
+    Event,
     HamiltonianSystem,
     Input,
     OverdeterminedDAE,
@@ -143,7 +144,9 @@ from .simulation import (
 from .stepping import (
     Adaptive,
     ConsistentStart,
-    Event,
+    ContactEvent,
+    Crossing,
+    Crossings,
     Events,
     Status,
     consistent,
@@ -173,10 +176,13 @@ __all__ = [
     "Composition",
     "ConsistentStart",
     "ConstraintRank",
+    "ContactEvent",
     "ContactLaw",
     "ContactWarning",
     "Continuous",
     "ConvexMesh",
+    "Crossing",
+    "Crossings",
     "Cylinder",
     "Cylindrical",
     "DalembertError",

@@ -19,8 +19,8 @@ from dalembert.cli.app import run
 #: Names that are not called with arguments of a user's: records, base classes, methods without arguments.
 NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank", "Plan",
-    "ContactLaw", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance", "Equilibrium",
-    "Event", "Events", "Frictionless", "Interpolated",
+    "ContactEvent", "ContactLaw", "Crossing", "Crossings", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance",
+    "Equilibrium", "Events", "Frictionless", "Interpolated",
     "Linearisation", "Regulator", "StepperState", "Tracker", "View",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
     "StepResolution", "Sweep", "Status", "GaussSpark", "LobattoSpark", "diagnostics", "errors", "invariants", "methods",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InputError
 from .style import GREY, PALETTE
 
 #: Residuals below this are drawn here, zeros among them: it lies below the roundoff of numbers of size one.
@@ -13,6 +14,8 @@ EPSILON = float(np.finfo(float).eps)
 MOST_NAMED = 6
 #: A curve that turns more often than this is drawn as the band between its extremes in as many windows.
 MOST_TURNS = 300
+#: Events are told apart to this part of the time axis.
+MOST_TICKS = 1000
 #: Fewer states than this are marked one by one.
 FEW_STATES = 25
 
@@ -42,8 +45,23 @@ def _marker(t) -> str | None:
     return "o" if len(t) < FEW_STATES else None
 
 
+def event_ticks(axes, run) -> None:
+    """A tick at the time of every event of the run; several at one place of the picture are one."""
+    try:
+        times, t = np.asarray(run.events.time), np.asarray(run.t)
+    except InputError:  # its method finds none, and none were asked for
+        return
+    span = float(t[-1] - t[0]) or 1.0
+    places = t[0] + np.unique(np.round((times - t[0]) / span * MOST_TICKS)) * span / MOST_TICKS
+    axes.plot(
+        places, np.full(len(places), 0.02), linestyle="none", marker="|", markersize=7, color=GREY,
+        transform=axes.get_xaxis_transform(), zorder=3,
+    )  # fmt: skip
+
+
 def time_axis(axes, run) -> None:
-    """The label, the limits, and a line where a failed run stopped."""
+    """The label, the limits, the events, and a line where a failed run stopped."""
+    event_ticks(axes, run)
     t = np.asarray(run.t)
     axes.set_xlabel("$t$")
     if len(t) > 1:

@@ -2,6 +2,7 @@
 
 from .contact import check_contact_data, contact_data
 from .dependencies import Dependencies, dependencies, held, holding, known_in_this_call
+from .event import Event, named_events
 from .inputs import (
     Input,
     Inputs,
@@ -35,6 +36,7 @@ __all__ = [
     "AbstractSystem",
     "Dependencies",
     "DifferentialAlgebraicInequality",
+    "Event",
     "HamiltonianSystem",
     "Input",
     "Inputs",
@@ -55,6 +57,7 @@ __all__ = [
     "is_parameter",
     "known_in_this_call",
     "lagrange_weights",
+    "named_events",
     "parameter_record",
     "prepared",
     "reads_of_system",

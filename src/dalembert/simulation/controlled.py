@@ -159,6 +159,7 @@ def _check(method: Method, given: tuple, options: Options) -> None:
         raise InputError("control step by step is for a single run; for a batch use da.Stepper or a control u(t).")
     for name, wrong in (
         ("checkpoint", options.checkpoint is not None), ("retry", options.retry), ("progress", options.progress),
+        ("events", bool(options.events)),
         ('redundant="allow"', options.redundant != "refuse"), ('precision="extended"', options.extended),
     ):  # fmt: skip
         if wrong:

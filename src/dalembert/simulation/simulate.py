@@ -13,7 +13,7 @@ from ..arguments import choice, flag, takes
 from ..engine import raising
 from ..errors import InputError, StepFailure
 from ..method import Method
-from ..problem import AbstractSystem, holding
+from ..problem import AbstractSystem, Event, holding, named_events
 from ..stepping import Adaptive, Options, Status, integrate, is_traced
 from ..storage import request_of
 from ..storage.stored_arrays import StoredArrays, call_of
@@ -44,6 +44,7 @@ def simulate(
     checkpoint_every: int | None = None,
     retry: bool = False,
     control: Any = None,
+    events: Sequence[Event] = (),
     y0=None,
     z0=None,
 ) -> Trajectory:
@@ -75,6 +76,7 @@ def simulate(
             1, inputs), values at the ends of the steps; the `control` of a plan; a function u(t); a controller
             u(t, q, v), asked before each step; or `Sampled(u, period, delay)`. Without it they are zero. `run.u` says
             what they were.
+        events: what to look for during the run, `[da.Event(...), ...]`: `run.events` says when and where it happened.
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
@@ -92,7 +94,7 @@ def simulate(
         raise InputError('checkpoint_every needs checkpoint="run.zarr", the folder to write to.')
     options = Options(
         t, h, save_every, progress, project, redundant, compensated, engine, precision, retry,
-        traced_check=on_failure == "raise",
+        traced_check=on_failure == "raise", events=named_events(events),
     )  # fmt: skip
     if checkpoint is not None:
         call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})

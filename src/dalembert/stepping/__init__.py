@@ -4,10 +4,13 @@ from .assembly import Assembly, assemble_model
 from .assembly_report import Report, check_model
 from .backwards import cause_in_substeps
 from .consistent import ConsistentStart, consistent, is_traced
-from .dense import inside_steps, repeated_steps
+from .crossing_search import EventFunctions, Rows, Search, SearchFailure, ShortSteps
+from .crossings import INFO as CROSSING_INFO
+from .crossings import Crossing, Crossings, Found
+from .dense import inside_steps, repeated_steps, runner_at
 from .drive import integrate
 from .ensemble import prepare_batch
-from .events import EVENT_PREFIX, Event, Events
+from .events import EVENT_PREFIX, ContactEvent, Events
 from .family import (
     OBSERVABLES,
     Family,
@@ -30,22 +33,31 @@ from .step import Layout, assemble, check_fit
 from .step_sizes import Adaptive, EqualSteps, equal_steps
 
 __all__ = [
+    "CROSSING_INFO",
     "EVENT_PREFIX",
     "OBSERVABLES",
     "Adaptive",
     "Assembly",
     "ConsistentStart",
+    "ContactEvent",
+    "Crossing",
+    "Crossings",
     "EqualSteps",
-    "Event",
+    "EventFunctions",
     "Events",
     "Family",
+    "Found",
     "Given",
     "Layout",
     "Members",
     "Options",
     "Prepared",
     "Report",
+    "Rows",
     "Run",
+    "Search",
+    "SearchFailure",
+    "ShortSteps",
     "Status",
     "accelerations",
     "assemble",
@@ -81,5 +93,6 @@ __all__ = [
     "redundant_multipliers",
     "repeated_steps",
     "rows_along",
+    "runner_at",
     "status_of_code",
 ]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..engine import OK, STATUS, RowFunction, RowNewton, choose_engine
+from ..engine import OK, STATUS, RowFunction, RowNewton, Runner, choose_engine
 from ..errors import StepFailure
 from ..formulation import mechanics_of
 from ..method import Method, Step
@@ -120,16 +120,7 @@ def repeated_steps(
     system: AbstractSystem, method: Method, rows, t: float, h: float, start: State, steps: int
 ) -> np.ndarray:
     """The state vectors after 0, 1, ..., `steps` steps from a saved state, (steps + 1, n_state)."""
-    if rows is not None:
-        rows = next(rows_along(system, rows, [t], [start.q]))[1]
-        start = start._replace(lam=restricted(system, t, start.q, start.lam, rows))
-    layout = Layout(len(start.q), len(start.lam), len(start.psi), len(start.impulse))
-    parameters = np.asarray(flat_parameters(system))
-
-    def build(functions, state, t):
-        return choose_engine(functions, state, t, h, parameters)
-
-    runner, _, state = runner_for(system, method, Start(start, layout, rows), t, build)
+    runner, state, parameters = _runner(system, method, rows, t, h, start)
     carry, saved = runner.first_carry(state), [state[None]]
     taken = 0
     while taken < steps:
@@ -143,3 +134,25 @@ def repeated_steps(
                 f"{STATUS[chunk.status]}. Repeat the run with a smaller save_every."
             )
     return np.concatenate(saved)
+
+
+def runner_at(
+    system: AbstractSystem, method: Method, rows, t: float, h: float, start: State
+) -> tuple[Runner, np.ndarray]:  # fmt: skip
+    """What takes steps of about the size h near a saved state, and the parameters that it needs."""
+    runner, _, parameters = _runner(system, method, rows, t, h, start)
+    return runner, parameters
+
+
+def _runner(system: AbstractSystem, method: Method, rows, t: float, h: float, start: State):
+    if rows is not None:
+        rows = next(rows_along(system, rows, [t], [start.q]))[1]
+        start = start._replace(lam=restricted(system, t, start.q, start.lam, rows))
+    layout = Layout(len(start.q), len(start.lam), len(start.psi), len(start.impulse))
+    parameters = np.asarray(flat_parameters(system))
+
+    def build(functions, state, t):
+        return choose_engine(functions, state, t, h, parameters)
+
+    runner, _, state = runner_for(system, method, Start(start, layout, rows), t, build)
+    return runner, state, parameters

@@ -2,12 +2,13 @@
 
     traced start          one expression of JAX                                      (here)
     several members       side by side in vectors, or on a GPU                       (`ensemble.py`)
-    events                smooth steps up to the next event, and across it           (`event_run.py`)
+    event capturing       smooth steps up to the next event, and across it           (`event_run.py`)
+    events asked for      the same as without, and zeros between the rows            (`crossing_run.py`)
     one step size         chunk by chunk, in memory or into a store                  (`equal_steps.py`)
     given step sizes      the same with a size for each step                         (`variable_steps.py`)
     chosen step sizes     one step against two halves                                (`adaptive.py`)
 
-The last four are runs of a single trajectory: `prologue.py` has what they begin and end with, `options.py` what is
+The last five are runs of a single trajectory: `prologue.py` has what they begin and end with, `options.py` what is
 refused beforehand. The result is a plain `Run`; `trajectory/` gives it names.
 """
 
@@ -22,6 +23,7 @@ from ..errors import InputError
 from ..method import EventCapturing, Method
 from ..problem import AbstractSystem
 from .adaptive import run_adaptive_steps
+from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
 from .event_run import run_events
@@ -53,6 +55,8 @@ def integrate(
         return _run_traced(system, method, given, options, grid)
     if kind.members is not None:
         return _run_batch(system, method, given, options, grid, kind.members)
+    if options.events:
+        return run_with_events(system, method, given, options, grid)
     return run_equal_steps(system, method, given, options, grid)
 
 

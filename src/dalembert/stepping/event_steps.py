@@ -28,7 +28,7 @@ from .event_chunks import SmoothChunks
 from .event_kernels import PARTS, SmoothStep, Watched, kernels_of
 from .event_record import Rows
 from .event_search import EPS, ROUNDOFF, Found, Tolerances, first_events
-from .events import Event
+from .events import ContactEvent
 from .family import flat_parameters
 from .model_check import layout_of
 from .redundant import LEFT, better_rows, scaled_gradients
@@ -69,7 +69,7 @@ class EventLoop:
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
         self.modes = free_modes(layout.contacts)
-        self.events: list[Event] = []
+        self.events: list[ContactEvent] = []
         self.impulse = np.zeros(self._shape)
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
@@ -344,7 +344,7 @@ class EventLoop:
     def _record(self, kind: str, contact: int | np.integer, before, after, impulse, length: float = 0.0) -> None:
         """An event in the middle of the last `length` of time."""
         parts = (values[contact].copy() for values in (before, after, impulse))
-        self.events.append(Event(self.t - length / 2, int(contact), kind, *parts))
+        self.events.append(ContactEvent(self.t - length / 2, int(contact), kind, *parts))
 
     def _record_changes(self, old: Modes, before, after, impulse, length: float = 0.0) -> None:
         """What became of the modes; sliding that turns round is a slip too."""

@@ -15,7 +15,7 @@ EVENT_PREFIX = "event_"
 SHOWN = 12
 
 
-class Event(NamedTuple):
+class ContactEvent(NamedTuple):
     """One event of one contact. Velocities and impulse have the parts (normal,) or (normal, tangential)."""
 
     time: float
@@ -48,7 +48,7 @@ class Events:
     impulse: np.ndarray
 
     @classmethod
-    def of(cls, events: list[Event], directions: int) -> Events:
+    def of(cls, events: list[ContactEvent], directions: int) -> Events:
         """The record of a list of events."""
         vectors = (np.array([event[k] for event in events]).reshape(-1, directions) for k in (3, 4, 5))
         return cls(
@@ -79,13 +79,13 @@ class Events:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, k: int) -> Event:
-        return Event(
+    def __getitem__(self, k: int) -> ContactEvent:
+        return ContactEvent(
             float(self.time[k]), int(self.contact[k]), str(self.kind[k]), self.before[k], self.after[k],
             self.impulse[k],
         )  # fmt: skip
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[ContactEvent]:
         return (self[k] for k in range(len(self)))
 
     def __repr__(self) -> str:

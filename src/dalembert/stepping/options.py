@@ -14,7 +14,7 @@ import numpy as np
 from ..arguments import choice, count, real
 from ..errors import InputError
 from ..method import EventCapturing, Method, RungeKutta, SparkTableau
-from ..problem import AbstractSystem, DifferentialAlgebraicInequality, prepared
+from ..problem import AbstractSystem, DifferentialAlgebraicInequality, Event, prepared
 from .consistent import is_traced
 from .loop import Keeping
 from .step import check_fit
@@ -45,6 +45,7 @@ class Options:
     retry: bool = False
     checkpoint: Keeping | None = None
     traced_check: bool = True  # of a traced run: whether a step that fails raises an error
+    events: tuple[Event, ...] = ()
     any_velocity: bool = False  # accept a velocity off the constraints, as states of methods that do not keep them have
 
     def bar(self, steps: int) -> AbstractContextManager[Callable[[float], None]]:
@@ -134,6 +135,8 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     single = not traced and kind.members is None
     one_size = not isinstance(options.h, Adaptive) and not is_sequence(options.h)
     _check_direction(system, method, options)
+    if options.events:
+        _check_watched(options, method, single, one_size)
     if isinstance(method, EventCapturing):
         _check_events(options, single, one_size)
     elif not one_size:
@@ -176,6 +179,26 @@ def _check_events(options: Options, single: bool, one_size: bool) -> None:
         )
     if not one_size:
         raise InputError(f"event capturing takes one number as h, the largest step; got {options.h!r}.")
+
+
+def _check_watched(options: Options, method: Method, single: bool, one_size: bool) -> None:
+    if isinstance(method, EventCapturing):
+        raise InputError("da.EventCapturing() finds the events of contacts: leave out events, and look at run.events.")
+    if not single:
+        raise InputError(
+            "events are for a single run with numbers: when they happen depends on them. Simulate the members of a "
+            "batch one by one, which compiles nothing anew, or use run.member(k).section(...)."
+        )
+    times = options.t
+    if isinstance(times, tuple | list) and all(real(x) is not None for x in times) and times[-1] < times[0]:
+        raise InputError(f"events are looked for forward in time: t must be a pair (t0, t1) with t0 < t1, got {times}.")
+    if not one_size:
+        raise InputError(f"events need one number as h, got {options.h!r}; run.section(...) takes other runs too.")
+    if options.retry or options.checkpoint or options.extended:
+        raise InputError(
+            'checkpoint, retry and precision="extended" are for runs without events: leave them out, or use '
+            "run.section(...)."
+        )
 
 
 def _check_sizes(options: Options, single: bool) -> None:

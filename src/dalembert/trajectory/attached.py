@@ -15,7 +15,8 @@ from ..stepping import flat_parameters, parameter_places
 
 class Attached:
     """The inputs of a run; pictures from `plots`, a page from `studio`; joints, bodies, contacts and energies of a
-    multibody model from `mechanism`; the work that was done from `energy_balance`."""
+    multibody model from `mechanism`; the work that was done from `energy_balance`, the
+    zeros of a function from `section`."""
 
     plot = Later()
     animate = Later()
@@ -27,6 +28,7 @@ class Attached:
     energies = Later()
     motions = Later()
     energy_balance = Later()
+    section = Later()
 
     _arrays: Any
     system: Any

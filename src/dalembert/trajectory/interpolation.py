@@ -26,8 +26,9 @@ import numpy as np
 from ..arguments import flag
 from ..errors import InputError
 from ..problem import State, has_own_inputs
-from ..stepping import EVENT_PREFIX, inside_steps, repeated_steps
+from ..stepping import CROSSING_INFO, EVENT_PREFIX, inside_steps, repeated_steps
 from .curves import hermite_curve, lagrange_curve, stencils
+from .stretches import is_cut, stretches
 
 if TYPE_CHECKING:
     from .record import Trajectory
@@ -51,6 +52,8 @@ def interpolate(run: Trajectory, t, own: bool = False) -> Interpolated:
     _check(run, own)
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
+    if is_cut(run):
+        return _piecewise(run, times, own)
     if not len(flat):
         return Interpolated(times, *(np.zeros((*shape, part.shape[1])) for part in (run.q, run.v, run.lam)))
     if len(run.t) < 2:  # a run that failed in its first step
@@ -64,8 +67,22 @@ def interpolate(run: Trajectory, t, own: bool = False) -> Interpolated:
     return Interpolated(times, *(part.reshape(*shape, -1) for part in parts))
 
 
+def _piecewise(run: Trajectory, times: np.ndarray, own: bool) -> Interpolated:
+    """Of a motion that events have changed, stretch by stretch; at an event the motion after it counts."""
+    parts = stretches(run)
+    begins = np.array([part.t[0] for part in parts])
+    flat = np.ravel(times)
+    which = np.clip(np.searchsorted(begins, flat, side="right") - 1, 0, len(parts) - 1)
+    found = [np.zeros((len(flat), np.shape(part)[1])) for part in (run.q, run.v, run.lam)]
+    for k in np.unique(which):
+        inside = interpolate(parts[k], np.clip(flat[which == k], *parts[k].t[[0, -1]]), own)
+        for values, part in zip(found, (inside.q, inside.v, inside.lam), strict=True):
+            values[which == k] = part
+    return Interpolated(times, *(values.reshape(*np.shape(times), -1) for values in found))
+
+
 def _check(run: Trajectory, own: bool) -> None:
-    if any(name.startswith(EVENT_PREFIX) for name in run._arrays):
+    if CROSSING_INFO not in run._info and any(name.startswith(EVENT_PREFIX) for name in run._arrays):
         raise InputError(
             "interpolation needs steps without events inside, and those of event capturing have them. Use a smaller h, "
             "or simulate up to the time in question."

@@ -27,8 +27,10 @@ from ..problem import (
     split_parameters,
 )
 from ..stepping import (
+    CROSSING_INFO,
     EVENT_PREFIX,
     OBSERVABLES,
+    Crossings,
     Events,
     Run,
     Status,
@@ -108,6 +110,9 @@ class Trajectory(Converted):
         extra = {"worst_iterations": run.worst_iterations, "u": run.inputs}
         arrays |= {name: values for name, values in extra.items() if values is not None}
         arrays |= run.events.arrays() if run.events is not None else {}
+        if run.crossings is not None:
+            arrays |= run.crossings.arrays()
+            info |= run.crossings.about()
         return cls(arrays, run.system, info, run.status, run.method)
 
     def tree_flatten(self):
@@ -159,10 +164,14 @@ class Trajectory(Converted):
         return self._arrays.get("impulse", np.zeros((len(self.t), 0)))
 
     @property
-    def events(self) -> Events:
-        """What the contacts did: impacts, closings, openings, stick and slip; of methods that find events."""
+    def events(self) -> Events | Crossings:
+        """What happened: the events that were asked for; of event capturing what the contacts did: impacts, closings,
+        openings, stick and slip."""
+        if CROSSING_INFO in self._info:
+            return Crossings.from_arrays(dict(self._arrays), self._info[CROSSING_INFO]["names"])
         if not any(name.startswith(EVENT_PREFIX) for name in self._arrays):
-            raise InputError(f"{self._info['method']} records no events; da.EventCapturing() does.")
+            raise InputError(f"{self._info['method']} records no events: ask for some, da.simulate(..., events=[...]); "
+                             "da.EventCapturing() finds those of contacts.")  # fmt: skip
         return Events.from_arrays(dict(self._arrays))
 
     @property
