@@ -94,7 +94,7 @@ def simulate(
         raise InputError('checkpoint_every needs checkpoint="run.zarr", the folder to write to.')
     options = Options(
         t, h, save_every, progress, project, redundant, compensated, engine, precision, retry,
-        traced_check=on_failure == "raise", events=named_events(events),
+        traced_check=on_failure == "raise", events=() if events == () else named_events(events),
     )  # fmt: skip
     if checkpoint is not None:
         call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})
