@@ -99,7 +99,10 @@ def heavy_top() -> Mechanism:
     """The benchmark of Bruels, Cardona and Arnold (doi:10.1016/j.mechmachtheory.2011.07.017), whose inertia is a
     disc's."""
     model = Multibody(name="HeavyTop")
-    top = model.body("top", mass=15.0, inertia=(0.234375, 0.46875, 0.234375), com=(0, 1, 0))
+    top = model.body("top", mass=15.0, inertia=(0.234375, 0.46875, 0.234375), com=(0, 1, 0), shape=[
+        Cylinder(0.25, 0.02, at=(0, 1, 0), rotation=(np.pi / 2, 0, 0)),
+        Cylinder(0.01, 1.0, at=(0, 0.5, 0), rotation=(np.pi / 2, 0, 0)),
+    ])  # fmt: skip
     model.joint("tip", model.ground, top, Spherical(), at=(0, 0, 0))
     return Mechanism(model, {"spin": {"top": (0, 150, -4.61538)}}, 1.0, 1e-3)
 
@@ -107,8 +110,9 @@ def heavy_top() -> Mechanism:
 def gyroscope() -> Mechanism:
     """A wheel in two gimbals that turn about axes at right angles."""
     model = Multibody(name="Gyroscope")
-    outer = model.body("outer gimbal", 0.2, (0.002, 0.001, 0.001), at=(0, 0, 0))
-    inner = model.body("inner gimbal", 0.1, (0.0005, 0.0008, 0.0005), at=(0, 0, 0))
+    rings = Cylinder(0.08, 0.004, rotation=(np.pi / 2, 0, 0)), Cylinder(0.065, 0.004)
+    outer = model.body("outer gimbal", 0.2, (0.002, 0.001, 0.001), shape=rings[0], at=(0, 0, 0))
+    inner = model.body("inner gimbal", 0.1, (0.0005, 0.0008, 0.0005), shape=rings[1], at=(0, 0, 0))
     wheel = model.body("wheel", density=7800, shape=Cylinder(0.05, 0.01), at=(0, 0, 0), rotation=(np.pi / 2, 0, 0))
     model.joint("outer", model.ground, outer, Revolute("z"))
     model.joint("inner", outer, inner, Revolute("x"))
@@ -138,8 +142,7 @@ def rolling_disc() -> Mechanism:
     """A thin disc that rolls without slipping and leans over."""
     model, lean = Multibody(name="RollingDisc"), np.pi / 8
     disc = model.disc("disc", 1.0, 1.0, axis="y", at=(0, 0, np.cos(lean)), rotation=(lean, 0, 0))
-    rim = Cylinder(1.0, 1e-9, rotation=(np.pi / 2, 0, 0))
-    model.rolling("floor", disc.surface(rim), model.plane())
+    model.rolling("floor", disc, model.plane())
     return Mechanism(model, {"spin": {"disc": (0, 4.0, 0.5)}}, 10.0, 0.01)
 
 
@@ -149,15 +152,15 @@ def bicycle(speed: float = 5.0) -> Mechanism:
     model, tilt = Multibody(name="Bicycle"), np.pi / 10
     frame = model.body("frame", 85.0, (9.2, 11.0, 2.8, 0, -2.4, 0), at=(0.3, 0, 0.9))
     fork = model.body("fork", 4.0, (0.05892, 0.06, 0.00708, 0, 0.00756, 0), at=(0.9, 0, 0.7))
-    rear = model.body("rear wheel", 2.0, (0.0603, 0.12, 0.0603), at=(0, 0, 0.3))
-    front = model.body("front wheel", 3.0, (0.1405, 0.28, 0.1405), at=(1.02, 0, 0.35))
+    rims = [Cylinder(radius, 1e-9, rotation=(np.pi / 2, 0, 0)) for radius in (0.3, 0.35)]
+    rear = model.body("rear wheel", 2.0, (0.0603, 0.12, 0.0603), shape=rims[0], at=(0, 0, 0.3))
+    front = model.body("front wheel", 3.0, (0.1405, 0.28, 0.1405), shape=rims[1], at=(1.02, 0, 0.35))
     # the steering axis meets the ground 0.08 in front of the front wheel's point of contact
     model.joint("steering", frame, fork, Revolute((-np.sin(tilt), 0, np.cos(tilt))), at=(1.1, 0, 0))
     model.joint("rear axle", frame, rear, Revolute("y"))
     model.joint("front axle", fork, front, Revolute("y"))
-    for wheel, radius in ((rear, 0.3), (front, 0.35)):
-        rim = Cylinder(radius, 1e-9, rotation=(np.pi / 2, 0, 0))
-        model.rolling(f"ground under {wheel.name}", wheel.surface(rim), model.plane())
+    for wheel in (rear, front):
+        model.rolling(f"ground under {wheel.name}", wheel, model.plane())
     start = {
         "velocity": {"frame": (speed, 0, 0)}, "spin": {"frame": (0.1, 0, 0)},
         "rates": {"rear axle": speed / 0.3, "front axle": speed / 0.35, "steering": 0.0},

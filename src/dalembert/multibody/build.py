@@ -200,6 +200,14 @@ def _picture(model: Multibody, numbering: Numbering):
         drawing.append((numbering.of(body), tuple(map(tuple, components.tolist()))))
         bars += [(a + first, b + first) for a, b in edges]
         first += len(places)
+    for joint in numbering.joints:  # what keeps points apart is drawn as a line between them
+        if isinstance(joint.kind, Distance) and not is_traced((joint.on_first, joint.on_second)):
+            for body, place in ((joint.first, joint.on_first), (joint.second, joint.on_second)):
+                components = numbering.host[body.name].components(numbering.place(body, place))
+                if not is_traced(components):
+                    drawing.append((numbering.of(body), (tuple(components.tolist()),)))
+                    first += 1
+            bars.append((first - 2, first - 1))
     if not drawing:
         return ((GROUND, ((0.0, 0.0, 0.0),)),), ()
     return tuple(drawing), tuple(bars)

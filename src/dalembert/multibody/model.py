@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import floats, number, shown
+from ..arguments import floats, number, positive, shown
 from ..arguments import path as checked_path
 from ..errors import InputError, ModelError
 from ..later import Later
@@ -21,12 +21,14 @@ from .elements import ForceMethods
 from .formulations import system_of
 from .joints import Joint
 from .mjcf_export import to_mjcf
-from .shapes import as_shape
+from .shapes import Cylinder, as_shape
 from .system import MultibodySystem
 from .urdf_export import to_urdf
-from .vectors import axis_direction, is_traced, vector
+from .vectors import axis_direction, frame_with_axis, is_traced, vector
 
 ORIGIN = (0.0, 0.0, 0.0)
+#: How thick rods and discs are drawn, relative to their size.
+THIN = 1e-9
 
 
 @dataclass
@@ -137,13 +139,15 @@ class Multibody(ForceMethods):
         """A thin uniform rod, its middle at the origin of its frame: without inertia about its axis."""
         along = axis_direction("axis of a rod", axis)
         inertia = mass * length**2 / 12 * (np.eye(3) - np.outer(along, along))
-        return self.body(name, mass, _diagonal_if_it_is(inertia), at=at, rotation=rotation)
+        shape = _thin("rod", THIN * length, length, along)
+        return self.body(name, mass, _diagonal_if_it_is(inertia), shape=shape, at=at, rotation=rotation)
 
     def disc(self, name: str, mass, radius, axis="z", *, at=None, rotation=None) -> Body:
         """A thin uniform disc about an axis of its frame."""
         along = axis_direction("axis of a disc", axis)
         inertia = mass * radius**2 / 4 * (np.eye(3) + np.outer(along, along))
-        return self.body(name, mass, _diagonal_if_it_is(inertia), at=at, rotation=rotation)
+        shape = _thin("disc", radius, THIN * radius, along)
+        return self.body(name, mass, _diagonal_if_it_is(inertia), shape=shape, at=at, rotation=rotation)
 
     def weld(self, first: Body, second: Body) -> None:
         """Let two bodies move as one, as they are drawn. (A joint of the kind `Fixed` has reactions, this has none.)"""
@@ -327,6 +331,14 @@ def _limits(name: str, limits) -> tuple[Any, Any] | None:
     if found.shape != (2,) or not found[0] < found[1]:
         raise InputError(f"limits of joint {name!r} must be (lowest, highest), got {shown(limits)}.")
     return float(found[0]), float(found[1])
+
+
+def _thin(what: str, radius, length, along: np.ndarray) -> Cylinder | None:
+    """A cylinder without a radius, or without a length, for pictures and contact; none where its size is traced."""
+    if is_traced((radius, length)):
+        return None
+    sizes = positive(f"size of a {what}", radius), positive(f"size of a {what}", length)
+    return Cylinder(*sizes, rotation=tuple(map(tuple, frame_with_axis(along).tolist())))
 
 
 def _diagonal_if_it_is(inertia):

@@ -26,6 +26,22 @@ def test_freedoms_and_starts(name):
     assert found.model.system().size == len(start.q0) == len(start.v0)
 
 
+@pytest.mark.parametrize("name", sorted(FREEDOMS))
+def test_every_part_is_drawn(name):
+    """Outlines and rods reach as far as the mechanism, and no bar leads nowhere."""
+    model = mechanism(name).model
+    system = model.system(limits=False)
+    drawn = {body for body, points in system.drawing if len(points) > 1}
+    assert drawn >= {k for k, body in enumerate(system.bodies) if not body.name.endswith(("ball", "hip", "carrier"))}
+    points = np.asarray(system.points(0.0, model.assemble().q0))
+    bars = np.array(system.bars)
+    lengths = np.linalg.norm(points[bars[:, 0]] - points[bars[:, 1]], axis=1)
+    assert bars.max() < len(points)
+    assert lengths.max() > 0.05 * np.ptp(points, axis=0).max()
+    if name == "delta-robot":  # the pairs of rods between arms and platform
+        np.testing.assert_allclose(lengths[-6:], lengths[-1])
+
+
 def test_all_are_listed():
     assert set(mechanisms()) == set(FREEDOMS)
     with pytest.raises(da.InputError, match="unknown mechanism 'clock'"):
