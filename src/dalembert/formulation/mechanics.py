@@ -80,6 +80,16 @@ class Mechanics(eqx.Module):
         """g_q^T lam."""
         return self.holonomic.force(t, q, lam)
 
+    @property
+    def rough_holonomic(self) -> bool:
+        """Whether the reaction of the holonomic constraints has a part that is not ideal."""
+        return self.system.provides("reaction") and not self.system.provides("nonholonomic")
+
+    def holonomic_reaction(self, t, q, v, p, lam) -> Any:
+        """g_q^T lam - N(t, q, v, lam): the reaction of the holonomic constraints with its non-ideal part."""
+        ideal = self.constraint_force(t, q, lam)
+        return ideal - self.system.reaction(t, q, v, lam) if self.rough_holonomic else ideal
+
     def velocity_constraint(self, t, q, v) -> Any:
         """k(t, q, v)."""
         return self.nonholonomic.value(t, q, v)
@@ -95,10 +105,7 @@ class Mechanics(eqx.Module):
         """g_q^T lam + k_v^T psi - N, everything that is subtracted from the rate of the momentum; `ideal` drops N."""
         if ideal:
             return self.constraint_force(t, q, lam) + self.nonholonomic.force(t, q, v, psi)
-        total = self.constraint_force(t, q, lam) + self.velocity_constraint_force(t, q, v, psi)
-        if self.system.provides("reaction") and not self.system.provides("nonholonomic"):
-            return total - self.system.reaction(t, q, v, lam)
-        return total
+        return self.holonomic_reaction(t, q, v, p, lam) + self.velocity_constraint_force(t, q, v, psi)
 
     def acceleration_residual(self, x: Acceleration, t, q, v, p, *, ideal: bool = False):
         """Zero at the accelerations and multipliers of the continuous equations; linear in x where the constraints
@@ -197,6 +204,9 @@ class OverdeterminedMechanics(Mechanics):
 
     def energy(self, t, q, v, p) -> Any:
         return jnp.zeros(())
+
+    def holonomic_reaction(self, t, q, v, p, lam) -> Any:
+        return self.reactions(t, q, v, p, lam, jnp.zeros(0))
 
     def reactions(self, t, q, v, p, lam, psi, *, ideal: bool = False) -> Any:
         """-reaction(y, z, psi); `ideal`: its linearisation at psi = 1, where friction laws are smooth."""

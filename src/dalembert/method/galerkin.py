@@ -20,12 +20,15 @@ order::
     project=True      p1 = p~ - G(q1)^T nu,   0 = legendre(t1, q1, v1, p1),   0 = G(q1) v1 + g_t
     project=False     p1 = p~ - e_{w+1} / (e_1 + e_{w+1}) G(q1)^T mu_1
 
-where the raw momentum of the second line needs mu_1 of the following step, which is solved along (look-ahead).
+A reaction of the constraints that is not ideal, G^T lam - N(T, Q, V, lam), stands in the place of G^T lam with
+V = q_d' at the nodes of the constraints, both ends among them: at the start with lam_0 = mu_0 / (h e_1), at the end
+with lam_1 = nu / (h e_{w+1}). This needs project=True: raw momenta merge the multipliers of two steps.
+
+The raw momentum of the second line needs mu_1 of the following step, which is solved along (look-ahead).
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -36,51 +39,9 @@ import numpy as np
 from ..arguments import flag, shown
 from ..errors import InputError
 from .base import Claims, Method, Step
+from .galerkin_coefficients import GalerkinCoefficients, galerkin_coefficients
 from .polynomials import continuation, lagrange_basis
-from .tableau import MOST_NODES, RULES, basis_slopes, basis_values, exact_nodes, quadrature
-
-
-class GalerkinCoefficients(NamedTuple):
-    """The numbers of the method, rounded once from exact ones."""
-
-    b: np.ndarray
-    c: np.ndarray
-    values: np.ndarray  # l_nu(c_i), (r, s + 1)
-    slopes: np.ndarray  # l'_nu(c_i), (r, s + 1)
-    inner_weights: np.ndarray  # e_i of the inner nodes of the constraints
-    inner_nodes: np.ndarray
-    inner_values: np.ndarray  # l_nu(f_i), (inner, s + 1)
-    first_weight: float  # e of the node 0, or 0
-    last_weight: float  # e of the node 1, or 0
-
-
-@functools.cache
-def galerkin_coefficients(
-    degree: int, multiplier_degree: int, rule: str, count: int, constraint_rule: str
-) -> GalerkinCoefficients:
-    """Coefficients for q_d of degree s, lam_d of degree w and the two quadratures."""
-    control, outer = exact_nodes("lobatto", degree + 1), quadrature(rule, count)
-    points = exact_nodes(rule, count)
-    nodes = constraint_node_count(constraint_rule, multiplier_degree)
-    constraints, exact = quadrature(constraint_rule, nodes), exact_nodes(constraint_rule, nodes)
-    inner = [k for k, x in enumerate(exact) if 0 < x < 1]
-    return GalerkinCoefficients(
-        b=outer.weights,
-        c=outer.nodes,
-        values=basis_values(control, points),
-        slopes=basis_slopes(control, points),
-        inner_weights=constraints.weights[inner],
-        inner_nodes=constraints.nodes[inner],
-        inner_values=basis_values(control, tuple(exact[k] for k in inner)) if inner else np.zeros((0, degree + 1)),
-        first_weight=float(constraints.weights[0]) if exact[0] == 0 else 0.0,
-        last_weight=float(constraints.weights[-1]) if exact[-1] == 1 else 0.0,
-    )
-
-
-def constraint_node_count(rule: str, multiplier_degree: int) -> int:
-    """The nodes of the constraint quadrature lie at the control points of lam_d: w + 1 of Lobatto, the w of Radau IIA
-    (all but the first control point), the w - 1 inner ones of Gauss."""
-    return multiplier_degree + {"lobatto": 1, "radau": 0, "gauss": -1}[rule]
+from .tableau import MOST_NODES, RULES, basis_slopes, exact_nodes, quadrature
 
 
 class HalfUnknowns(NamedTuple):
@@ -151,7 +112,7 @@ class Galerkin(Method):
     constraint_quadrature: str = eqx.field(static=True)
     project: bool = eqx.field(static=True)
 
-    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "invariants"})
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "reaction", "invariants"})
 
     def __init__(
         self, degree: int, multiplier_degree: int | None = None, quadrature: str = "gauss", nodes: int | None = None,
@@ -191,6 +152,15 @@ class Galerkin(Method):
             if getattr(self, key) != getattr(plain if key.endswith("quadrature") else standard, key)
         ]
         return f"Galerkin({', '.join([str(self.degree), *extra])})"
+
+    def misfit(self, system) -> str | None:
+        merged = not self.project or self.constraint_quadrature != "lobatto"
+        if system.provides("reaction") and system.provides("holonomic") and merged:
+            return (
+                "a reaction that is not ideal needs the multipliers at both ends of a step: use project=True and "
+                'constraint_quadrature="lobatto", the defaults.'
+            )
+        return None
 
     # -- claims ----------------------------------------------------------------------------------------------------
 
@@ -283,7 +253,7 @@ class Galerkin(Method):
         equations["end: velocity"] = m.legendre(t1, q1, x.v1, x.p1)
         increment = self._increment(m, step.t, h, q0, x.step, stages)
         if isinstance(x, ProjectedUnknowns):
-            equations["end: momentum"] = x.p1 - p0 - increment + m.constraint_force(t1, q1, x.nu)
+            equations["end: momentum"] = x.p1 - p0 - increment + self._end_reaction(x, step)
             equations["end: hidden constraint"] = m.hidden(t1, q1, x.v1)
         elif isinstance(x, RawUnknowns):
             own = self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
@@ -306,7 +276,7 @@ class Galerkin(Method):
         increment = self._increment(m, step.t, h, q0, x.step, self._stages(m, step.t, h, q0, x.step))
         ends = co.first_weight + co.last_weight
         if isinstance(x, ProjectedUnknowns):
-            dp = increment - m.constraint_force(t1, q1, x.nu)
+            dp = increment - self._end_reaction(x, step)
             return step.end(dq=x.step.d[-1], dp=dp, v=x.v1, lam=x.nu / (h * co.last_weight))
         if isinstance(x, RawUnknowns):
             dp = increment - self._share * m.constraint_force(t1, q1, x.ahead.mu) / h
@@ -346,6 +316,9 @@ class Galerkin(Method):
         inner_times, inner_places = t0 + h * co.inner_nodes, q0 + co.inner_values[:, 1:] @ x.d
         forces = jax.vmap(m.rate)(T, Q, V, x.P)
         reactions = jax.vmap(m.constraint_force)(inner_times, inner_places, x.Lam)
+        if m.rough_holonomic:
+            speeds, P = co.inner_slopes[:, 1:] @ x.d / h, jnp.zeros_like(inner_places)
+            reactions = h**2 * jax.vmap(m.holonomic_reaction)(inner_times, inner_places, speeds, P, x.Lam / h**2)
         return Stages(T, Q, V, forces, inner_times, inner_places, reactions)
 
     def _half_step(self, m, t0, h, q0, p0, x: HalfUnknowns, at: Stages, label: str) -> dict[str, jax.Array]:
@@ -355,7 +328,7 @@ class Galerkin(Method):
         D = D - (co.inner_weights[:, None] * co.inner_values).T @ at.reactions / h
         first = p0 + D[0]
         if self.stiffly_accurate:
-            first = first - m.constraint_force(t0, q0, x.mu) / h
+            first = first - self._start_reaction(m, t0, h, q0, x) / h
         equations = {
             f"{label}start: momentum": first,
             f"{label}inner: momentum": D[1:-1],
@@ -371,8 +344,24 @@ class Galerkin(Method):
         co = self.coefficients
         increment = h * (co.b @ at.forces) - co.inner_weights @ at.reactions / h
         if self.stiffly_accurate:
-            increment = increment - m.constraint_force(t0, q0, x.mu) / h
+            increment = increment - self._start_reaction(m, t0, h, q0, x) / h
         return increment
+
+    def _start_reaction(self, m, t0, h, q0, x: HalfUnknowns):
+        """h times the impulse of the reaction at the first node."""
+        co = self.coefficients
+        if not m.rough_holonomic:
+            return m.constraint_force(t0, q0, x.mu)
+        weight, v = h**2 * co.first_weight, co.end_slopes[0, 1:] @ x.d / h
+        return weight * m.holonomic_reaction(t0, q0, v, jnp.zeros_like(q0), x.mu / weight)
+
+    def _end_reaction(self, x: ProjectedUnknowns, step: Step):
+        """The impulse of the reaction at the last node."""
+        m, h, co, q1 = step.mechanics, step.h, self.coefficients, step.start.q + x.step.d[-1]
+        if not m.rough_holonomic:
+            return m.constraint_force(step.t_end, q1, x.nu)
+        weight, v = h * co.last_weight, co.end_slopes[1, 1:] @ x.step.d / h
+        return weight * m.holonomic_reaction(step.t_end, q1, v, jnp.zeros_like(q1), x.nu / weight)
 
 
 def _check_choice(name: str, value, choices: tuple[str, ...]) -> None:

@@ -26,7 +26,8 @@ from ..arguments import instance, number
 from ..errors import InputError, ModelError
 from ..formulation import Mechanics, mechanics_of
 from ..problem import AbstractSystem, System, prepared, reads_of_system
-from .galerkin import Galerkin, constraint_node_count
+from .galerkin import Galerkin
+from .galerkin_coefficients import constraint_node_count
 from .tableau import Quadrature, basis_values, exact_nodes, quadrature
 
 #: Newton steps for the inner control points.

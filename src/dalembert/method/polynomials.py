@@ -31,11 +31,16 @@ def lagrange_basis(nodes: np.ndarray, x):
 def continuation(nodes: np.ndarray) -> np.ndarray:
     """The matrix that takes the values of a polynomial at the nodes to those at nodes + 1, one step later; numbers
     throughout. Of nodes that coincide nothing follows: their values are repeated."""
+    if len(set(nodes.tolist())) < len(nodes):
+        return np.eye(len(nodes))
+    return interpolation(nodes, nodes + 1.0)
+
+
+def interpolation(nodes: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """l_k(points), (points, nodes), in numbers; the nodes are distinct."""
     differences = nodes[:, None] - nodes[None, :]
     np.fill_diagonal(differences, 1.0)
-    if not np.all(differences):
-        return np.eye(len(nodes))
-    factors = (nodes[:, None, None] + 1.0 - nodes) / differences  # (to, l_k, j)
+    factors = (points[:, None, None] - nodes) / differences  # (to, l_k, j)
     diagonal = np.arange(len(nodes))
     factors[:, diagonal, diagonal] = 1.0
     return np.prod(factors, axis=2)

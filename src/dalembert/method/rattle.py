@@ -10,6 +10,9 @@ f = L_q + F (or -H_q + F), and G = g_q::
     0   = legendre(t1, q1, V1, p~)
     0   = g(t1, q1)
 
+A reaction that is not ideal adds its part N: G(t0, q0)^T L0 - h^2/2 N(t0, q0, V0, lam_0), and so at t1 with V1. lam_0
+and lam_1 are both multipliers of first order, so that the order 2 of the symmetric step stays.
+
 The multiplier is carried as h^2/2 lam: in that scale its roundoff is that of q. For a constant mass matrix and a
 potential V0 = V1 and this is the classical scheme (Ryckaert, Ciccotti, Berendsen 1977,
 doi:10.1016/0021-9991(77)90098-5; Andersen 1983, doi:10.1016/0021-9991(83)90014-1).
@@ -17,12 +20,14 @@ doi:10.1016/0021-9991(77)90098-5; Andersen 1983, doi:10.1016/0021-9991(83)90014-
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
 from ..formulation import Mechanics
 from .base import Claims, Method, Step
+
+_HANDLES = frozenset({"holonomic", "force", "reaction", "invariants"})
 
 
 class RattleUnknowns(NamedTuple):
@@ -55,11 +60,18 @@ class ShakeUnknowns(NamedTuple):
     q2: jax.Array
 
 
+def _reaction(m: Mechanics, t, h, q, v, p, L) -> Any:
+    """h^2/2 (G^T lam - N(t, q, v, lam)) with L = h^2/2 lam."""
+    if m.rough_holonomic:
+        return h**2 / 2 * m.holonomic_reaction(t, q, v, p, 2 * L / h**2)
+    return m.constraint_force(t, q, L)
+
+
 def _position_step(m: Mechanics, t0, h, q0, p0, V0, V1, p_half, q1, L0, label: str) -> dict[str, jax.Array]:
     """The five equations of the module's docstring, from (q0, p0) to q1."""
-    t1 = t0 + h
+    t1, R0 = t0 + h, _reaction(m, t0, h, q0, V0, p_half, L0)
     return {
-        f"{label}: momentum": p_half - p0 - h / 2 * m.rate(t0, q0, V0, p_half) + m.constraint_force(t0, q0, L0) / h,
+        f"{label}: momentum": p_half - p0 - h / 2 * m.rate(t0, q0, V0, p_half) + R0 / h,
         f"{label}: velocity at the start": m.legendre(t0, q0, V0, p_half),
         f"{label}: position": q1 - q0 - h / 2 * (V0 + V1),
         f"{label}: velocity at the end": m.legendre(t1, q1, V1, p_half),
@@ -86,6 +98,7 @@ class Rattle(Method):
         constraints=("position", "velocity"),
         multiplier_order=2,
     )
+    handles: ClassVar[frozenset[str]] = _HANDLES | {"overdetermined"}
 
     def guess(self, step: Step) -> RattleUnknowns:
         h, (q, p, v, lam, *_) = step.h, step.start
@@ -95,7 +108,7 @@ class Rattle(Method):
         m, h, t1, start = step.mechanics, step.h, step.t_end, step.start
         return _position_step(m, step.t, h, start.q, start.p, x.V0, x.V1, x.p_half, x.q1, x.L0, "first half") | {
             "second half: momentum": (
-                x.p1 - x.p_half - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half) + m.constraint_force(t1, x.q1, x.L1)
+                x.p1 - x.p_half - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half) + self._last_reaction(x, step)
             ),
             "second half: velocity": m.legendre(t1, x.q1, x.v1, x.p1),
             "second half: hidden constraint": m.hidden(t1, x.q1, x.v1),
@@ -104,8 +117,13 @@ class Rattle(Method):
     def finish(self, x: RattleUnknowns, step: Step):
         m, h, t0, t1, q0 = step.mechanics, step.h, step.t, step.t_end, step.start.q
         forces = m.rate(t0, q0, x.V0, x.p_half) + m.rate(t1, x.q1, x.V1, x.p_half)
-        reactions = m.constraint_force(t0, q0, x.L0) / h + m.constraint_force(t1, x.q1, x.L1)
+        reactions = _reaction(m, t0, h, q0, x.V0, x.p_half, x.L0) / h + self._last_reaction(x, step)
         return step.end(dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions, v=x.v1, lam=2 / h**2 * x.L0)
+
+    @staticmethod
+    def _last_reaction(x: RattleUnknowns, step: Step):
+        """h/2 (G^T lam_1 - N_1)."""
+        return _reaction(step.mechanics, step.t_end, step.h, x.q1, x.V1, x.p_half, step.h * x.L1) / step.h
 
 
 class Shake(Method):
@@ -130,6 +148,7 @@ class Shake(Method):
         note="reversible in q, not in p; the hidden constraint holds to O(h^2)",
     )
     multiplier: ClassVar[str] = "discrete"
+    handles: ClassVar[frozenset[str]] = _HANDLES
 
     def guess(self, step: Step) -> ShakeUnknowns:
         h, (q, p, v, lam, *_) = step.h, step.start
@@ -143,7 +162,10 @@ class Shake(Method):
         first = _position_step(m, step.t, h, start.q, start.p, x.V0, x.V1, x.p_half, x.q1, x.L0, "first half")
         second = {
             "second half: momentum": (
-                x.p1 - x.p_half - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half) + m.constraint_force(t1, x.q1, x.L1) / h
+                x.p1
+                - x.p_half
+                - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half)
+                + _reaction(m, t1, h, x.q1, x.V1, x.p_half, x.L1) / h
             ),
             "second half: velocity": m.legendre(t1, x.q1, x.v1, x.p1),
         }
@@ -153,5 +175,5 @@ class Shake(Method):
     def finish(self, x: ShakeUnknowns, step: Step):
         m, h, t0, t1, q0 = step.mechanics, step.h, step.t, step.t_end, step.start.q
         forces = m.rate(t0, q0, x.V0, x.p_half) + m.rate(t1, x.q1, x.V1, x.p_half)
-        reactions = m.constraint_force(t0, q0, x.L0) + m.constraint_force(t1, x.q1, x.L1)
+        reactions = _reaction(m, t0, h, q0, x.V0, x.p_half, x.L0) + _reaction(m, t1, h, x.q1, x.V1, x.p_half, x.L1)
         return step.end(dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions / h, v=x.v1, lam=2 / h**2 * x.L1)

@@ -14,6 +14,11 @@ G = g_q, one step from (q0, p0) is::
     0    = g(Qt_i), i = 1..r          0 = G(q1) v1 + g_t
     0    = sum_j omega_ij k(T_j, Q_j, V_j), i = 1..s-1          0 = k(t1, q1, v1)
 
+A reaction of holonomic constraints that is not ideal, G^T Lam_j - N(Tt_j, Qt_j, Vt_j, Lam_j), is taken with the
+velocity Vt_j = sum_k l_k(ct_j) V_k of the polynomial through the V_k; of an overdetermined DAE -r(Qt_j, Zt_j, Lam_j),
+likewise with the P_k. It may be nonlinear in Lam_j where the multipliers are those of the motion to first order at
+least (`SparkTableau.consistent_multipliers`); those of the symplectic Euler methods are not.
+
 There are r + 1 multipliers Lam_j and as many equations for g, s multipliers Psi_j and as many equations for k. Without
 holonomic constraints this is Jay's method (6.1); without nonholonomic ones it is the symplectic SPARK method for
 holonomic constraints, with Gauss coefficients the (s, s)-Gauss-Lobatto method. With both, positions and velocities
@@ -53,7 +58,9 @@ class Spark(Method):
 
     tableau: SparkTableau = eqx.field(static=True)
 
-    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "nonholonomic", "force", "reaction", "invariants"})
+    handles: ClassVar[frozenset[str]] = frozenset(
+        {"holonomic", "nonholonomic", "force", "reaction", "invariants", "overdetermined"}
+    )
 
     def __check_init__(self) -> None:
         if not isinstance(self.tableau, SparkTableau):
@@ -85,10 +92,12 @@ class Spark(Method):
     def misfit(self, system) -> str | None:
         if system.provides("holonomic") and not len(self.tableau.holonomic.nodes.array):
             return "its tableau has no nodes for holonomic constraints; give SparkTableau(..., holonomic=...)."
-        if system.provides("reaction") and not system.provides("nonholonomic"):
+        rough = system.provides("reaction") and not system.provides("nonholonomic")
+        if rough and not self.tableau.consistent_multipliers:
             return (
-                "a reaction of holonomic constraints needs a method that imposes them through their velocities; "
-                "use da.SymplecticEuler or a da.Composition of it."
+                "its multipliers of holonomic constraints are not those of the motion, so that a reaction nonlinear in "
+                "them would be another one; use da.gauss_spark, da.lobatto_spark, or da.SymplecticEuler, whose true "
+                "extension is made for it."
             )
         return None
 
@@ -170,7 +179,12 @@ class Spark(Method):
         m = step.mechanics
         T, Q, _ = self._positions(x, step)
         f, r = jax.vmap(m.rate)(T, Q, x.V, x.P), jax.vmap(m.velocity_constraint_force)(T, Q, x.V, x.Psi)
-        return f, r, jax.vmap(m.constraint_force)(*self._nodes_of_g(x, step), x.Lam)
+        times, places = self._nodes_of_g(x, step)
+        if m.rough_holonomic:
+            to_nodes, h = self.tableau.to_holonomic_nodes, step.h
+            V, P = to_nodes @ x.V, to_nodes @ x.P
+            return f, r, h**2 * jax.vmap(m.holonomic_reaction)(times, places, V, P, x.Lam / h**2)
+        return f, r, jax.vmap(m.constraint_force)(times, places, x.Lam)
 
     def _momentum_increment(self, step: Step, f, r, Rt):
         tab, h = self.tableau, step.h

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..arguments import shown
 from ..errors import InputError
+from .polynomials import interpolation
 from .tableau import DIGITS, basis_integrals, exact_nodes, quadrature, runge_kutta_matrix, symplectic_partner
 
 #: Conditions on coefficients hold if they are met to this.
@@ -175,6 +176,22 @@ class SparkTableau:
             matrix, weights = getattr(self, matrix_key).array, getattr(self, weights_key).array
             defects += [matrix[::-1, ::-1] + matrix - weights[None, :], weights[::-1] - weights]
         return max(float(np.max(np.abs(d))) for d in defects) < CONDITION_TOLERANCE and self.ends_on_constraint
+
+    @functools.cached_property
+    def consistent_multipliers(self) -> bool:
+        """Whether the multipliers of holonomic constraints are those of the motion to first order: at every node of g
+        forces and reactions act on the position as on the motion, sum_jk Abar_ij a^_jk = sum_jk Abar_ij Atil_jk =
+        ct_i^2 / 2, and distinct nodes c allow to interpolate between the stages."""
+        part, c = self.holonomic, self.c.array
+        if not len(part.nodes.array) or len(set(c.tolist())) < len(c):
+            return False
+        twice = [part.positions.array @ np.sum(x.array, axis=1) for x in (self.A_hat, part.momenta)]
+        return all(np.max(np.abs(x - part.nodes.array**2 / 2)) < CONDITION_TOLERANCE for x in twice)
+
+    @functools.cached_property
+    def to_holonomic_nodes(self) -> np.ndarray:
+        """The Lagrange basis of the nodes c at the nodes of g, (r + 1, s)."""
+        return interpolation(self.c.array, self.holonomic.nodes.array)
 
     def reversed(self) -> SparkTableau:
         """The tableau of the adjoint method: a*_ij = b_{s+1-j} - a_{s+1-i, s+1-j}, c*_i = 1 - c_{s+1-i}."""

@@ -192,16 +192,6 @@ def test_a_tableau_without_nodes_for_holonomic_constraints():
         da.simulate(Pendulum(), da.Spark(twice), start.q0, start.v0)
 
 
-def test_a_reaction_of_holonomic_constraints_does_not_fit():
-    rough = da.system(
-        lambda t, q, v: 0.5 * v @ v - q[1],
-        holonomic=lambda t, q: 0.5 * (q @ q - 1.0),
-        reaction=lambda t, q, v, psi: -0.1 * psi * v,
-    )
-    with pytest.raises(da.MethodDoesNotFit, match="a reaction of holonomic constraints needs"):
-        da.simulate(rough, da.gauss_spark(1), [1.0, 0.0], [0.0, 0.0])
-
-
 @pytest.mark.parametrize("method", [da.Rattle(), da.Galerkin(2)], ids=lambda method: method.name)
 def test_methods_for_holonomic_constraints_refuse_others(method):
     start = NonholonomicParticle().start()
