@@ -61,7 +61,7 @@ def mass_on_cubic() -> Motion:
 
 def mass_on_surface() -> Motion:
     system = MassOnSurface()
-    run = _run(system, "true", 12.0, 0.01)
+    run = _run(system, "true", 7.4, 0.01)
     reach, line = np.linspace(-1.6, 1.6, 9), np.linspace(-1.6, 1.6, 41)
     curves = []
     for value in reach:
@@ -71,8 +71,8 @@ def mass_on_surface() -> Motion:
     return motion_of(
         run,
         "A mass in a rippled bowl",
-        "The same friction law on a surface in space: the energy goes, the mass comes to rest; true method, "
-        "$h = 0.01$.",
+        "The same friction law on a surface in space: the energy goes, and the mass comes to rest at $t = 7.44$, where "
+        "the law has no direction any more; true method, $h = 0.01$.",
         outlines=tuple(curves),
         labels=("y₁", "y₂", "y₃"),
     )
