@@ -6,7 +6,7 @@ from .convergence import EndErrors, ObservedOrder, WorkPrecision, end_errors, ob
 from .foreign import ForeignRun, ForeignSolver, foreign_solvers
 from .invariants import Drift, drift
 from .jumps import hausdorff_distance, l1_error, l2_error, uniform_error
-from .principle import DiscretePrinciple, discrete_principle
+from .principle import DiscretePrinciple, discrete_principle, exact_principle
 from .rank import ConstraintRank, constraint_rank
 from .recommendation import Candidate, Recommendation, recommend
 from .reference import reference_solution
@@ -38,6 +38,7 @@ __all__ = [
     "drift",
     "end_errors",
     "energy_errors",
+    "exact_principle",
     "foreign_solvers",
     "hausdorff_distance",
     "l1_error",

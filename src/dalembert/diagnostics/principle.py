@@ -34,12 +34,15 @@ from jax.flatten_util import ravel_pytree
 from ..arguments import floats, number
 from ..errors import InputError, MethodDoesNotFit, StepFailure
 from ..formulation import Mechanics, mechanics_of
-from ..method import Spark, Step
+from ..method import Spark, Step, gauss_spark
 from ..problem import State, System, prepared
 from ..stepping import check_fit, layout_of
 
 #: Newton stops when its update no longer shrinks, at the latest after so many iterations.
 MAX_ITERATIONS = 30
+#: Stages of the Gauss methods that stand for the exact motion over one step, and how far both may differ, relative to
+#: the size of a result.
+EXACT_STAGES, EXACT_TOLERANCE = (8, 10), 1e-11
 
 
 class DiscretePrinciple(NamedTuple):
@@ -112,6 +115,31 @@ def discrete_principle(
     if not all(np.all(np.isfinite(part)) for part in found.values()):
         raise StepFailure(f"the step from t = {t0:g} with h = {h:g} has no finite discrete Lagrangian.")
     return DiscretePrinciple(**{name: np.asarray(part) for name, part in found.items()})
+
+
+def exact_principle(system: System, q0, v0, h: float, *, t0: float = 0.0, q1=None) -> DiscretePrinciple:
+    """The exact discrete Lagrangian and the exact discrete forces of one step (Jay 2009, section 5).
+
+    With q(t) the motion from q0 at t0 to q1 at t0 + h, f the external force and r the reaction along it::
+
+        L_d^E   = int L(t, q(t), v(t)) dt
+        f_d^E-  =  int (int_t0^s (r - f) dt)^T dv(s)/dq0 ds
+        f_d^E+  = -int (int_s^t1 (r - f) dt)^T dv(s)/dq1 ds
+
+    computed by Gauss SPARK methods of order 16 and 20, which must agree to 1e-11. With the same q0 and q1 the L_d of
+    a method of order p differs from it by O(h^(p+1)), its momenta and forces by O(h^p): a measure that needs no run.
+
+    The arguments are those of `discrete_principle`.
+    """
+    coarse, fine = (discrete_principle(system, gauss_spark(s), q0, v0, h, t0=t0, q1=q1) for s in EXACT_STAGES)
+    for name, one, other in zip(fine._fields, coarse, fine, strict=True):
+        apart, size = np.max(np.abs(one - other), initial=0.0), np.max(np.abs(other), initial=0.0)
+        if apart > EXACT_TOLERANCE * max(1.0, size):
+            raise StepFailure(
+                f"the exact discrete principle of a step of {abs(float(h)):g} is not found: Gauss methods of order 16 "
+                f"and 20 differ by {apart:.1e} in {name}. Take a smaller h."
+            )
+    return fine
 
 
 def _step(mechanics: Mechanics, t0, h, q0, p0, v0) -> Step:

@@ -1,21 +1,22 @@
 """Galerkin variational integrators with holonomic constraints (Wenger, Ober-Bloebaum, Leyendecker 2017).
 
 The motion on [t0, t1] is a polynomial of degree s, q_d(t0 + x h) = sum_nu l_nu(x) q^nu, through control points at the
-s + 1 Lobatto nodes (q^0 = q0, q^s = q1). With the quadrature (b_i, c_i) of the Lagrangian and (e_i, f_i) of the
-constraints, Q_i = q_d(t0 + c_i h), V_i = q_d'(t0 + c_i h), Qt_i = q_d(t0 + f_i h)::
+s + 1 Lobatto nodes (q^0 = q0, q^s = q1). With the quadrature (b_i, c_i) of the Lagrangian and (e_i, ct_i) of the
+constraints, Q_i = q_d(t0 + c_i h), V_i = q_d'(t0 + c_i h), Qt_i = q_d(t0 + ct_i h)::
 
     D_nu L_d  = sum_i b_i (h l_nu(c_i) f(T_i, Q_i, V_i) + l'_nu(c_i) P_i)         0 = legendre(T_i, Q_i, V_i, P_i)
-    C_nu      = h sum_{inner i} e_i l_nu(f_i) G(Qt_i)^T lam_i
+    C_nu      = h sum_{inner i} e_i l_nu(ct_i) G(Qt_i)^T lam_i
 
     0  = p0 - G(q0)^T mu_0 + D_0 L_d - C_0
     0  = D_nu L_d - C_nu,                                  nu = 1..s-1
     0  = g(Qt_i), inner nodes                              0 = g(q1)
     p~ = D_s L_d - C_s
 
-f = L_q + F holds the forces: F is integrated with the same quadrature (discrete Lagrange-d'Alembert). mu_0 = h (e_1 +
-e_{w+1}) lam(t0) merges the multipliers of the last node of one step and the first of the next. Since it may be any
-number, the positions do not depend on which representative of the momentum is carried, and the projection costs no
-order::
+f = L_q + F holds the forces: F is integrated with the same quadrature (discrete Lagrange-d'Alembert). mu_0 is the
+impulse of the constraints at t0: h (e_1 + e_{w+1}) lam_0 with raw momenta, which merges the multipliers of the last
+node of one step and the first of the next; h e_1 lam_0 after a projection, which has taken the rest. Since it may be
+any number, the positions do not depend on which representative of the momentum is carried, and the projection costs
+no order::
 
     project=True      p1 = p~ - G(q1)^T nu,   0 = legendre(t1, q1, v1, p1),   0 = G(q1) v1 + g_t
     project=False     p1 = p~ - e_{w+1} / (e_1 + e_{w+1}) G(q1)^T mu_1
@@ -39,7 +40,7 @@ import numpy as np
 from ..arguments import flag, shown
 from ..errors import InputError
 from .base import Claims, Method, Step
-from .galerkin_coefficients import GalerkinCoefficients, galerkin_coefficients
+from .galerkin_coefficients import GalerkinCoefficients, constraint_rank, galerkin_coefficients
 from .polynomials import continuation, lagrange_basis
 from .tableau import MOST_NODES, RULES, basis_slopes, exact_nodes, quadrature
 
@@ -137,10 +138,11 @@ class Galerkin(Method):
             )
         most = degree + 1 if constraint_quadrature == "gauss" else degree
         if self.multiplier_degree > most:
+            count, rank = constraint_rank(self.degree, self.multiplier_degree, constraint_quadrature)
             raise InputError(
                 f"Galerkin: multiplier_degree w = {self.multiplier_degree} with degree s = {self.degree}: "
-                f"the constraints would be dependent. With {constraint_quadrature} quadrature of the constraints use "
-                f"multiplier_degree <= {most}."
+                f"the constraints would be dependent, {count} equations of rank {rank}. With {constraint_quadrature} "
+                f"quadrature of the constraints use multiplier_degree <= {most}."
             )
 
     def __repr__(self) -> str:

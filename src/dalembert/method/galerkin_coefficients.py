@@ -19,8 +19,8 @@ class GalerkinCoefficients(NamedTuple):
     slopes: np.ndarray  # l'_nu(c_i), (r, s + 1)
     inner_weights: np.ndarray  # e_i of the inner nodes of the constraints
     inner_nodes: np.ndarray
-    inner_values: np.ndarray  # l_nu(f_i), (inner, s + 1)
-    inner_slopes: np.ndarray  # l'_nu(f_i), (inner, s + 1)
+    inner_values: np.ndarray  # l_nu(ct_i), (inner, s + 1)
+    inner_slopes: np.ndarray  # l'_nu(ct_i), (inner, s + 1)
     end_slopes: np.ndarray  # l'_nu at 0 and at 1, (2, s + 1)
     first_weight: float  # e of the node 0, or 0
     last_weight: float  # e of the node 1, or 0
@@ -50,6 +50,18 @@ def galerkin_coefficients(
         first_weight=float(constraints.weights[0]) if exact[0] == 0 else 0.0,
         last_weight=float(constraints.weights[-1]) if exact[-1] == 1 else 0.0,
     )
+
+
+def constraint_rank(degree: int, multiplier_degree: int, constraint_rule: str) -> tuple[int, int]:
+    """The number of constraint equations of a step, g = 0 at all nodes but its start, and their rank.
+
+    Their derivatives by the control points q^1 .. q^s are e_i G l_nu(ct_i): for independent rows of G the rank is that
+    of the matrix l_nu(ct_i), min(nodes, s) (Wenger, Ober-Bloebaum, Leyendecker 2017, (26)).
+    """
+    exact = exact_nodes(constraint_rule, constraint_node_count(constraint_rule, multiplier_degree))
+    after = tuple(node for node in exact if node > 0)
+    values = basis_values(exact_nodes("lobatto", degree + 1), after)[:, 1:]
+    return len(after), int(np.linalg.matrix_rank(values))
 
 
 def constraint_node_count(rule: str, multiplier_degree: int) -> int:

@@ -1,10 +1,10 @@
 """The discrete Lagrangian of a Galerkin variational integrator, as functions that JAX differentiates.
 
 With the control points q^0 .. q^s, q_d(t0 + x h) = sum_nu l_nu(x) q^nu, the quadrature (b_i, c_i) of the Lagrangian and
-(e_i, f_i) of the constraints::
+(e_i, ct_i) of the constraints::
 
     L_d(q^0 .. q^s)            = h sum_i b_i L(t0 + c_i h, q_d(t0 + c_i h), q_d'(t0 + c_i h))
-    L_d^aug(q^0 .. q^s, lam)   = L_d - h sum_i e_i g(t0 + f_i h, q_d(t0 + f_i h)) . lam_i
+    L_d^aug(q^0 .. q^s, lam)   = L_d - h sum_i e_i g(t0 + ct_i h, q_d(t0 + ct_i h)) . lam_i
     F^- L_d = -D_0 L_d                              F^+ L_d = D_s L_d
     L_d(q0, q1)                = ext L_d over the inner control points, subject to g = 0 at the inner nodes
 
@@ -153,7 +153,7 @@ class GalerkinLagrangian(eqx.Module):
 
     @property
     def constraint_nodes(self) -> np.ndarray:
-        """The nodes f_i of the constraints in [0, 1], ends included."""
+        """The nodes ct_i of the constraints in [0, 1], ends included."""
         return self._constraint_rule().nodes
 
     # -- parts -------------------------------------------------------------------------------------------------

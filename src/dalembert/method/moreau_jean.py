@@ -4,7 +4,7 @@ Moreau-Jean (Acary 2012, equations (16) and (19), doi:10.1016/j.apnum.2012.06.02
 
     M(q_th) (v1 - v0) = h F(t_th, q_th, v_th) + G^T P - g_q^T lam - k_v^T psi          (at t_th, q_th)
     q1 = q0 + h v_th + w,     w = 0
-    P = proj(P - r (U+ + rho U-))   where   g_N(t0, q0) + gamma h U_N(t0, q0, v0) <= 0,     P = 0 elsewhere
+    P = proj(P - r (U_N+ + rho U_N-, U_T+))   where   g_N(t0, q0) + gamma h U_N(t0, q0, v0) <= 0,  P = 0 elsewhere
 
 U- and U+ are the relative velocities of v0 and v1 in one geometry, that of (t_th, q_th): only then does an impact with
 0 <= rho <= 1 never create energy. F holds everything but the reactions, gyroscopic terms of a mass matrix M(q) too:
@@ -14,7 +14,7 @@ U- and U+ are the relative velocities of v0 and v1 in one geometry, that of (t_t
 
 which is M (v1 - v0) = dp - h (L_vq v + L_vt) for a Lagrangian.
 
-Holonomic constraints hold at position and at velocity level: w = M^-1 g_q^T mu with g(t1, q1) = 0, beside
+Holonomic constraints hold at position and at velocity level: w = -M^-1 g_q^T mu with g(t1, q1) = 0, beside
 g_q(q1) v1 + g_t = 0; nonholonomic ones at velocity level, k(t1, q1, v1) = 0. With `position_correction` contacts that
 penetrate are moved apart in the same way, w = M^-1 G_N^T tau with 0 <= g_N(t1, q1) _|_ tau >= 0, in the metric of the
 kinetic energy where (19) takes the plain one.
