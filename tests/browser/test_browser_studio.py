@@ -400,3 +400,14 @@ def test_controls_have_names_for_screen_readers(page, running):
     )
     assert nameless == []
     assert page.get_attribute("#scene", "aria-label")
+
+
+def test_the_errors_of_two_methods_are_measured(page, running):
+    opened(page, running, "pendulum")
+    with another_run(page):
+        page.select_option("#beside", "gauss-spark-2")
+    page.click("#work")
+    page.wait_for_selector("html[data-work]", state="attached", timeout=60_000)
+    legend = page.inner_text(".curve[data-plot=work]")
+    assert "rattle" in legend
+    assert "gauss-spark-2" in legend

@@ -52,6 +52,7 @@ class RunRequest:
     beside: str | None = None
     drag: Drag | None = None
     neighbours: Neighbours | None = None
+    work: bool = False  # whether the errors of both methods are measured too
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,13 @@ def _run(content: Mapping[str, Any]) -> RunRequest:
         beside=None if beside is None else _word("beside", beside),
         drag=_optional(content, "drag", _drag),
         neighbours=_optional(content, "neighbours", _neighbours),
+        work=_truth("work", content.get("work", False)),
     )
 
 
 def _pull(content: Mapping[str, Any]) -> PullRequest:
     _refuse_others(content, set(PullRequest.__dataclass_fields__) | {"kind"})
-    stop = content.get("stop", False)
-    if not isinstance(stop, bool):
-        raise InputError(f"stop must be true or false, got {shown(stop, 80)}.")
+    stop = _truth("stop", content.get("stop", False))
     point = _optional(content, "point", lambda x: _whole("point", x, 0, MOST_COORDINATES))
     to = _place("to", content["to"]) if point is not None and "to" in content else ()
     if point is not None and not to:
@@ -177,6 +177,12 @@ def _number(name: str, value: Any, *, positive: bool = False) -> float:
 def _whole(name: str, value: Any, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"{name} must be a whole number from {least} to {most}, got {shown(value, 80)}.")
+    return value
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be true or false, got {shown(value, 80)}.")
     return value
 
 

@@ -82,13 +82,13 @@ def view_html() -> str:
  aria-label="The motion in space. Drag to turn, arrow keys turn, plus and minus zoom, space plays."></canvas>
 <p id="no-scene" hidden>This system says nothing of points in space: its coordinates are drawn as plots.</p>
 <p id="error" role="alert" hidden></p>
-<div class="tools hands" id="hands" role="toolbar" aria-label="Change by hand"></div>
+<div class="toolbars"><div class="tools" id="hands" role="toolbar" aria-label="Change by hand"></div>
 <div class="tools" role="toolbar" aria-label="View">
 <button type="button" id="look-front">front</button><button type="button" id="look-side">side</button>
 <button type="button" id="look-top">top</button><button type="button" id="look-all">all</button>
 <button type="button" id="follow" aria-pressed="false">follow</button>
 <button type="button" id="trails" aria-pressed="true">trails</button>
-<button type="button" id="dark" aria-pressed="false">dark</button></div></div>
+<button type="button" id="dark" aria-pressed="false">dark</button></div></div></div>
 <div class="time" role="group" aria-label="Time">
 <button type="button" id="play">play</button>
 <input type="range" id="scrub" min="0" max="1" step="any" value="0" aria-label="time">

@@ -179,7 +179,7 @@ class Outbox:
     def put_soon(self, kind: str, message: Any) -> None:
         """From the server's own thread."""
         if kind in ("run", "error"):  # what belongs to an older run is of no use any more
-            for other in ("run", "more", "error"):
+            for other in ("run", "more", "work", "error"):
                 self._messages.pop(other, None)
         self._messages.pop(kind, None)
         self._messages[kind] = message

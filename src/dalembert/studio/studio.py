@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import DalembertError, InputError
 from ..gallery import SYSTEMS
 from ..plots import animate
-from .computing import Computed, compute
+from .computing import Computed, compute, method_for
 from .exhibit import Exhibit, gallery_exhibit
 from .export import export_html
 from .messages import PullRequest, RunRequest
@@ -22,6 +22,7 @@ from .pictures import invariants_message, live_message, picture_message
 from .pulling import Hand, LiveRun, Place
 from .script import script_of
 from .worker import Superseded, Worker
+from .working import work_message
 
 #: Runs that can still be downloaded.
 KEPT_RUNS = 16
@@ -140,6 +141,10 @@ class Studio:
         more = invariants_message(exhibit, computed)
         if more is not None:
             send("more", more)
+        if request.work and computed.call is not None:
+            check(0.0)
+            names = dict.fromkeys([request.method, request.beside or request.method])
+            send("work", work_message(computed, {name: method_for(computed.call.system, name) for name in names}))
 
     def file(self, number: int, name: str) -> bytes:
         """A run as a file."""

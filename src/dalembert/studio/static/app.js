@@ -10,9 +10,9 @@ const { base } = document.body.dataset;
 const about = JSON.parse(document.getElementById("exhibit").textContent);
 const view = new View();
 const state = document.getElementById("connection");
-const controls = new Controls(document.getElementById("controls"), about, () => {
+const controls = new Controls(document.getElementById("controls"), about, (more = {}) => {
   pull?.end(false); // the studio ends it when it hears of something else
-  connection.ask(controls.request());
+  connection.ask({ ...controls.request(), ...more });
 });
 const share = new Share(document.getElementById("panel"), base, about, view);
 const latencies = [];
@@ -33,6 +33,7 @@ const connection = new Connection(`ws://${location.host}${base}/live/${about.key
     });
   },
   more: (message) => view.more(message),
+  work: (message) => view.plots.work(message),
   live: (message) => pull?.take(message),
   error(text) {
     pull?.end(false);

@@ -76,7 +76,10 @@ export class Controls {
     reset.addEventListener("click", () => this.reset());
     this.perturb = perturb;
     this.buttons = make("div", { className: "buttons" });
-    this.buttons.append(perturb, reset);
+    this.work = make("button", { type: "button", id: "work", textContent: "work-precision" });
+    this.work.title = "How large the error at the end is, and how long it takes, by step size";
+    this.work.addEventListener("click", () => this.changed({ work: true }));
+    this.buttons.append(perturb, this.work, reset);
     group.append(this.buttons);
   }
 

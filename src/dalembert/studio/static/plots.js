@@ -20,6 +20,9 @@ export class Plots {
 
   /** The curves of a run. */
   take({ header, arrays }) {
+    this.measured?.chart.destroy(); // it was measured on another run
+    this.measured?.frame.remove();
+    this.measured = null;
     this.times = arrays.t.values;
     this.curves = header.curves.map((curve) => ({ ...curve, values: arrays[curve.array].values }));
     this.update();
@@ -51,6 +54,22 @@ export class Plots {
     for (const { key } of this.list) if (this.shown.has(key)) this.home.append(this.shown.get(key).frame);
   }
 
+  /** Error at the end against seconds, both by powers of ten: one curve for each method. */
+  work({ header, arrays }) {
+    const curves = header.curves.map((curve) => ({ name: curve.name }));
+    const rows = header.curves.map((curve, k) => {
+      const pairs = Array.from(arrays[`seconds ${k}`].values, (x, i) => [x, arrays[`errors ${k}`].values[i]]);
+      pairs.sort((a, b) => a[0] - b[0]);
+      return [pairs.map((pair) => pair[0]), pairs.map((pair) => pair[1])];
+    });
+    this.measured?.chart.destroy();
+    this.measured?.frame.remove();
+    const plot = { key: "work", title: `error at t = ${words(header.end)} against seconds`, log: true, work: true };
+    this.measured = this.chart(plot, curves, uPlot.join(rows));
+    this.home.prepend(this.measured.frame);
+    document.documentElement.dataset.work = header.identity;
+  }
+
   chart(plot, curves, data) {
     const frame = document.createElement("figure");
     frame.className = "curve";
@@ -66,23 +85,26 @@ export class Plots {
     const options = {
       width: Math.max(160, this.home.clientWidth - 4),
       height: HEIGHT,
-      scales: { x: { time: false }, y: plot.log ? { distr: 3, range: decades } : { range: around } },
+      pxAlign: 0,
+      scales: { x: plot.work ? { time: false, distr: 3 } : { time: false }, y: plot.log ? { distr: 3, range: decades } : { range: around } },
       axes: [
-        { ...axis, size: 24 },
-        { ...axis, size: 58, values: (u, ticks) => ticks.map((x) => (x === null ? "" : brief(x))) },
+        plot.work ? { ...axis, size: 24, values: labels } : { ...axis, size: 24 },
+        { ...axis, size: 58, values: labels },
       ],
-      cursor: { sync: { key: this.sync.key, setSeries: false }, drag: { x: true, y: false }, points: { size: 6 } },
+      cursor: { ...(plot.work ? {} : { sync: { key: this.sync.key, setSeries: false } }), drag: { x: true, y: false }, points: { size: 6 } },
       series: [
-        { label: "t", value: (u, x) => words(x) },
+        { label: plot.work ? "seconds" : "t", value: (u, x) => words(x) },
         ...curves.map((curve, k) => ({
           label: curve.name,
           stroke: colours[k % colours.length],
           width: 1.4,
-          points: { show: false },
+          points: { show: Boolean(plot.work), size: 6 },
+          spanGaps: Boolean(plot.work),
+          pxAlign: 0,
           value: (u, x) => words(x),
         })),
       ],
-      hooks: { draw: [(u) => this.line(u)], ready: [(u) => this.listen(u)] },
+      hooks: plot.work ? {} : { draw: [(u) => this.line(u)], ready: [(u) => this.listen(u)] },
     };
     return { frame, chart: new uPlot(options, data, frame) };
   }
@@ -121,9 +143,18 @@ export class Plots {
   }
 
   resize() {
-    for (const { chart } of this.shown.values())
+    for (const { chart } of [...this.shown.values(), this.measured].filter(Boolean))
       chart.setSize({ width: Math.max(160, this.home.clientWidth - 4), height: HEIGHT });
   }
+}
+
+/** Numbers beside an axis; of many powers of ten every second, third, ... one. */
+function labels(u, ticks) {
+  const powers = ticks.filter((x) => x !== null && x > 0).map((x) => Math.log10(x));
+  const wide = ticks.length > 2 && Math.max(...powers) - Math.min(...powers) > 4.5;
+  const every = wide ? Math.ceil((Math.max(...powers) - Math.min(...powers)) / 4) : 1;
+  const shown = (x) => every === 1 || Math.round(Math.log10(x)) % every === 0;
+  return ticks.map((x) => (x === null || !shown(x) ? "" : brief(x)));
 }
 
 /** A number beside an axis: powers of ten without zeros. */

@@ -64,6 +64,7 @@ export class Pull {
     this.point = this.view.scene.pointNear(event.offsetX, event.offsetY, 40);
     if (this.point === null) return;
     this.view.scene.controls.enabled = false;
+    this.view.scene.canvas.classList.add("held");
     this.view.scene.canvas.setPointerCapture(event.pointerId);
     event.stopImmediatePropagation();
     this.move(event);
@@ -80,6 +81,7 @@ export class Pull {
     this.point = null;
     this.to = null;
     this.view.scene.controls.enabled = true;
+    this.view.scene.canvas.classList.remove("held");
     if (this.active) this.connection.tell({ kind: "pull" });
   }
 }

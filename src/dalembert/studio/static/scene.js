@@ -61,6 +61,7 @@ export class Scene {
     add("points", {});
     this.main = this.figures[this.figures.length - 1];
     const kind = `${flat} ${arrays.points.shape[1]} ${up}`;
+    for (const edge of ["side", "top"]) document.getElementById(`look-${edge}`).disabled = flat; // seen from its edge
     if (kind !== this.kind || span > 1.6 * this.span || span < 0.5 * this.span) {
       this.kind = kind;
       this.span = span;
