@@ -40,6 +40,50 @@ def test_lagrangian_that_cannot_be_traced(simulate, free, lagrangian, reason):
         simulate(free(lagrangian=lagrangian))
 
 
+@pytest.mark.parametrize("part", ["lagrangian", "holonomic", "force", "invariants"])
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        (lambda flag: 1.0 if flag > 0 else 2.0, "TracerBoolConversionError"),
+        (float, "ConcretizationTypeError"),
+        (lambda flag: 2.0 if np.signbit(flag) else 1.0, "TracerArrayConversionError"),
+        (lambda flag: jnp.ones(3)[: int(flag)].sum(), "ConcretizationTypeError"),
+    ],
+)
+def test_parameter_that_is_used_as_a_number(simulate, part, use, reason):
+    class Flagged(da.System):
+        flag: float = 1.0
+
+        def factor(self, name):
+            return use(self.flag) if name == part else 1.0
+
+        def lagrangian(self, t, q, v):
+            return self.factor("lagrangian") * (0.5 * v @ v)
+
+        def holonomic(self, t, q):
+            return self.factor("holonomic") * q[:1]
+
+        def force(self, t, q, v):
+            return -self.factor("force") * v
+
+        def invariants(self, t, q, p):
+            return {"m": self.factor("invariants") * p[1]}
+
+    message = rf"Flagged.{part} needs the number in a parameter \(flag\).*{reason}.*int, bool or str.*jnp.where"
+    with pytest.raises(da.ModelError, match=message):
+        simulate(Flagged())
+
+
+def test_structure_may_be_used_as_a_number(simulate):
+    class Structured(da.System):
+        flag: int = 1
+
+        def lagrangian(self, t, q, v):
+            return 0.5 * v @ v if self.flag > 0 else v @ v
+
+    simulate(Structured())
+
+
 def test_system_without_lagrangian(simulate):
     with pytest.raises(da.ModelError, match=r"System defines no lagrangian\(t, q, v\)"):
         simulate(da.System())

@@ -25,12 +25,18 @@ from ..problem import (
     check_contact_data,
     in_words,
 )
-from .family import Family, equation, flat_parameters, for_family
+from .family import Family, equation, flat_parameters, for_family, parameter_places
 from .scales import constraints_at, row_names
 from .step import Layout
 
 #: A singular value below this, relative to the largest, counts as zero.
 RANK_TOLERANCE = 1e-10
+#: What JAX raises where Python or numpy needs a number and there is none while tracing.
+UNKNOWN_NUMBER = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 #: Above this many rows the rank is judged from the sparse Gram matrix instead of a dense decomposition.
 DENSE_ROWS = 400
 #: Dependent rows that a message describes one by one.
@@ -60,7 +66,30 @@ def layout_of(system: AbstractSystem, n: int) -> Layout:
 
 @for_family()
 def _family_layout(family: Family, n: int, system: Unkeyed) -> Layout:
-    return _layout(system.value, n)
+    """Traced as the steps will be, with the parameters as arguments; what only works with their numbers is refused."""
+    found = []
+    parameters = jax.ShapeDtypeStruct((family.size,), jnp.float64)
+    try:
+        jax.eval_shape(lambda x: found.append(_layout(family.at(x), n)), parameters)
+    except ModelError as error:
+        if isinstance(error.__cause__, UNKNOWN_NUMBER):
+            _layout(system.value, n)  # which fails too where t, q or v are used so
+            raise _parameter_as_number(system.value, error) from error.__cause__
+        raise
+    return found[0]
+
+
+def _parameter_as_number(system: AbstractSystem, error: ModelError) -> ModelError:
+    """A function decides by the number of a parameter, which stands for any number in the equations."""
+    where = str(error).partition(" failed when traced")[0]
+    names = list(parameter_places(system))
+    some = ", ".join(names[:MOST_FINDINGS]) + (", ..." if len(names) > MOST_FINDINGS else "")
+    assert isinstance(error.__cause__, Exception)
+    return ModelError(
+        f"{where} needs the number in a parameter ({some}) while its equations are traced: {_reason(error.__cause__)}. "
+        "Fields of floats may take any value in the same equations: declare the field as int, bool or str and give it "
+        "such a value (structure), or use jax.numpy and choose with jnp.where."
+    )
 
 
 def _layout(system: AbstractSystem, n: int) -> Layout:
