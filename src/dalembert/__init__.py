@@ -30,6 +30,8 @@ _later.PROVIDERS |= {
     # The work that was done is found from the saved states.
     "Attached.energy_balance": "dalembert.trajectory.energy_balance:of_run",
     # Zeros between the saved states are found by the engine.
+    # The contacts of spheres are recorded by the run that finds them.
+    "Attached.touching": "dalembert.stepping.sphere_run:touching",
     "Attached.section": "dalembert.trajectory.section:section",
     # The units of a gap follow from values that the engine computes, which the equations do not know.
     "Evaluation.values": "dalembert.engine:RowFunction",

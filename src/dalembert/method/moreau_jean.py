@@ -84,7 +84,7 @@ class MoreauJean(Method):
     )
 
     handles: ClassVar[frozenset[str]] = frozenset(
-        {"holonomic", "nonholonomic", "force", "gap", "tangent", "invariants"}
+        {"holonomic", "nonholonomic", "force", "gap", "tangent", "spheres", "invariants"}
     )
     claims: ClassVar[Claims] = Claims(order=1, constraints=("position", "velocity"))  # pyright: ignore
 

@@ -25,6 +25,7 @@ from .joints import (
 )
 from .model import Multibody
 from .shapes import Box, Capsule, ConvexMesh, Cylinder, Ellipsoid, Shape, Sphere
+from .spheres import Spheres
 from .system import MultibodySystem, row_names
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Shape",
     "SixAxis",
     "Sphere",
+    "Spheres",
     "Spherical",
     "Universal",
     "as_directors",

@@ -3,6 +3,7 @@
     traced start          one expression of JAX                                      (here)
     several members       side by side in vectors, or on a GPU                       (`ensemble.py`)
     event capturing       smooth steps up to the next event, and across it           (`event_run.py`)
+    many spheres          neighbours by cells, impulses by sweeps                    (`sphere_run.py`)
     events asked for      the same as without, and zeros between the rows            (`crossing_run.py`)
     one step size         chunk by chunk, in memory or into a store                  (`equal_steps.py`)
     given step sizes      the same with a size for each step                         (`variable_steps.py`)
@@ -20,7 +21,8 @@ import numpy as np
 
 from ..engine import OK, Grid, Task, native_run, reason_for_xla, run_traced
 from ..errors import InputError
-from ..method import EventCapturing, Method
+from ..method import EventCapturing, Method, MoreauJean
+from ..multibody import Spheres
 from ..problem import AbstractSystem
 from .adaptive import run_adaptive_steps
 from .crossing_run import run_with_events
@@ -32,6 +34,7 @@ from .members import Members
 from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
 from .prologue import begin
 from .run import Run
+from .sphere_run import run_spheres
 from .step import assemble
 from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence
 from .variable_steps import run_given_steps
@@ -46,6 +49,8 @@ def integrate(
     kind = kind_of(system, method, given, options)
     if isinstance(method, EventCapturing):
         return run_events(system, method, given, options, equal_steps(options.t, options.h))
+    if isinstance(system, Spheres) and isinstance(method, MoreauJean):
+        return run_spheres(system, method, given, options, equal_steps(options.t, options.h))
     if isinstance(options.h, Adaptive):
         return run_adaptive_steps(system, method, given, options, options.h)
     if is_sequence(options.h):

@@ -14,6 +14,7 @@ import numpy as np
 from ..arguments import choice, count, real
 from ..errors import InputError
 from ..method import EventCapturing, Method, RungeKutta, SparkTableau
+from ..multibody import Spheres
 from ..problem import AbstractSystem, DifferentialAlgebraicInequality, Event, prepared
 from .consistent import is_traced
 from .loop import Keeping
@@ -137,6 +138,8 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     _check_direction(system, method, options)
     if options.events:
         _check_watched(options, method, single, one_size)
+    if isinstance(system, Spheres) and not (single and one_size):
+        raise InputError("da.Spheres are simulated in single runs with numbers and one step size h.")
     if isinstance(method, EventCapturing):
         _check_events(options, single, one_size)
     elif not one_size:

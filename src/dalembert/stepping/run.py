@@ -63,6 +63,7 @@ class Run:
     h: Any  # the step size, or those of all steps
     stats: dict[str, Any] = field(default_factory=dict)
     events: Any = None  # an `Events`, where the method finds them
+    more: dict[str, Any] = field(default_factory=dict)  # arrays that this kind of run records besides
     crossings: Any = None  # a `Found`, where events were asked for
     inputs: Any = None  # of a run whose inputs changed from step to step: those of the step before each saved state
     stored: Any = None  # where t, states and iterations are, if they are not here

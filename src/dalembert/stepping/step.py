@@ -71,6 +71,11 @@ def check_fit(system: AbstractSystem, method: Method) -> None:
 
 def assemble(system: AbstractSystem, method: Method, layout: Layout, rows: tuple[int, ...] | None) -> StepFunctions:
     """The step functions; assembled once for all systems that differ only in parameter values."""
+    if "spheres" in system.parts:
+        raise MethodDoesNotFit(
+            f"the contacts of {type(system).__name__} are found step by step in da.simulate, with save_every=1 where "
+            "states between them are wanted; what repeats or compiles single steps does not know them."
+        )
     return _assemble(Family(system), method, layout, rows)
 
 

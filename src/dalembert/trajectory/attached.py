@@ -29,6 +29,7 @@ class Attached:
     motions = Later()
     energy_balance = Later()
     section = Later()
+    touching = Later()
 
     _arrays: Any
     system: Any

@@ -110,6 +110,7 @@ class Trajectory(Converted):
         extra = {"worst_iterations": run.worst_iterations, "u": run.inputs}
         arrays |= {name: values for name, values in extra.items() if values is not None}
         arrays |= run.events.arrays() if run.events is not None else {}
+        arrays |= run.more
         if run.crossings is not None:
             arrays |= run.crossings.arrays()
             info |= run.crossings.about()
