@@ -21,6 +21,7 @@ _later.PROVIDERS |= {
     "Attached._repr_html_": "dalembert.plots:trajectory_html",
     "AbstractSystem._repr_html_": "dalembert.plots:system_html",
     "Method._repr_html_": "dalembert.plots:method_html",
+    "Fit.plot": "dalembert.plots:plot_residuals",
     # What joints and bodies did is found from the poses of a run.
     "Attached.joint": "dalembert.trajectory.mechanism:joint",
     "Attached.body": "dalembert.trajectory.mechanism:body",

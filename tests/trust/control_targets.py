@@ -53,6 +53,27 @@ def _tabulated(**arguments: Any) -> np.ndarray:
     return np.asarray(da.interpolated(**arguments)(0.5))
 
 
+def _measured() -> dict[str, Any]:
+    t = np.linspace(0.0, 1.0, 6)
+    return {"t": t, "values": np.cos(t)[:, None], "q0": [1.0], "v0": [0.0], "output": None, "control": None, "t0": 0.0}
+
+
+def _fitted(**arguments: Any) -> da.Fit:
+    return da.fit(OSCILLATOR, da.Rattle(), da.Measured(**arguments), ["stiffness"], h=0.05)
+
+
+class Oscillator(da.System):
+    """x'' = -stiffness x."""
+
+    stiffness: float = 1.2
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - 0.5 * self.stiffness * q @ q
+
+
+OSCILLATOR = Oscillator()
+
+
 def _by_nodes(**arguments: Any) -> da.Trajectory:
     return da.simulate(CART, da.Rattle(), **START, t=(0.0, 0.02), h=0.01, control=da.InputNodes(**arguments))
 
@@ -100,6 +121,14 @@ def control_targets() -> list[Target]:
                 "steps": "integer", "cost": "other", "final": "other", "path": "other", "bounds": "other",
                 "periodic": "other", "points": "vector", "guess": "other", "solver": "choice", "t0": "number",
                 "max_iterations": "integer", "progress": "flag"}),
+        Target("Measured", _fitted, _measured,
+               {"t": "vector", "values": "vector", "q0": "vector", "v0": "vector", "output": "other",
+                "control": "vector", "t0": "number"}),
+        Target("fit", da.fit,
+               lambda: {"system": OSCILLATOR, "method": da.Rattle(), "data": da.Measured(**_measured()),
+                        "parameters": ["stiffness"], "noise": 0.1, "h": 0.05, "free": ("v0",), "max_iterations": 20},
+               {"system": "other", "method": "other", "data": "other", "parameters": "other", "noise": "vector",
+                "h": "number", "free": "choice", "max_iterations": "integer"}),
         Target("view", da.view,
                lambda: {"system": da.gallery.Pendulum(), "method": da.Rattle(), "t": (0.0, 0.1), "h": 0.01,
                         "height": 400, "q0": [1.0, 0.0], "v0": [0.0, 0.0]},

@@ -21,6 +21,8 @@ NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank", "Plan",
     "ContactEvent", "ContactLaw", "Crossing", "Crossings", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance",
     "Equilibrium", "Events", "Frictionless", "Interpolated",
+    "Fit", "gym",
+    "PredictiveControl",
     "Linearisation", "Regulator", "StepperState", "Tracker", "View",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
     "StepResolution", "Sweep", "Status", "GaussSpark", "LobattoSpark", "diagnostics", "errors", "invariants", "methods",
@@ -31,7 +33,7 @@ NOT_CALLED = {
 #: Targets of which one call compiles for seconds.
 SLOW = ("symplectic_defect", "measure_claims", "work_precision", "recommend", "sweep", "observed_order of runs",
         "radau_iia", "lobatto_iiia", "half_explicit", "reversibility_defect", "discrete_principle", "boundary_value",
-        "optimal_control",
+        "optimal_control", "Measured", "fit",
         "events", "EventCapturing", "animate", "DAE", "Composition", "MoreauJean", "plots.", "Trajectory.plot",
         "Galerkin", "spark", "Spark", "gauss", "Adjoint", "EnergyMomentum", "SymplecticEuler", "discrete_lagrangian",
         "rolling-disc", "ball-on-turntable")  # fmt: skip

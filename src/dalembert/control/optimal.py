@@ -76,7 +76,7 @@ def optimal_control(
     problem, z, multipliers, more = begin(question, guess)
     _check_finite(problem, z)
     with Interruption() as interruption:
-        solution = solve(problem, z, multipliers, more, _solver(question, solver), limit, tell)
+        solution = solve(problem, z, multipliers, more, solver_for(question, solver), limit, tell)
     if interruption.wanted:
         raise KeyboardInterrupt
     return plan_of(problem, solution, time.perf_counter() - begun)
@@ -112,7 +112,8 @@ def _teller(progress: Any) -> Callable[[int, float, float], Any]:
     return lambda number, cost, defect: None
 
 
-def _solver(question: Question, solver: str) -> str:
+def solver_for(question: Question, solver: str) -> str:
+    """The solver that a question needs, or the one that is wanted."""
     needs = question.has_inequalities or (question.is_free and np.isfinite(question.horizon[1]))
     if solver == "newton" and needs:
         raise InputError(

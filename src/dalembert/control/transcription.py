@@ -21,6 +21,7 @@ functions; `costate` is that by s_k, the derivative of the remaining cost by the
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,6 +127,22 @@ class Transcription:
             weights[:n], weights[2 * n : size], weights[-1] = 1.0, 1.0, 1.0
             self.blocks(weights)[:, self.block - self.sizes.inputs :] = 1.0 / self.question.steps
             self._anchor, self._weights = z.copy(), weights
+
+    def beginning(self, question: Question) -> Transcription:
+        """The same problem from another start at another time."""
+        other = copy.copy(self)
+        other.question = question
+        return other
+
+    def moved_on(self, z: np.ndarray, multipliers: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """A solution and its multipliers, moved on by so many steps; the last step is repeated."""
+        count = self.question.steps
+        later = np.minimum(np.arange(count) + steps, count - 1)
+        moved, turned = z.copy(), multipliers.copy()
+        self.blocks(moved)[:] = self.blocks(z)[later]
+        own = multipliers[: self._last_row].reshape(count, self.rows_per_step)
+        turned[: self._last_row] = own[later].ravel()
+        return moved, turned
 
     def _dependent(self, ends: np.ndarray) -> np.ndarray:
         """W: directions of the conditions that the manifold takes from them."""

@@ -35,6 +35,8 @@ OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tang
 PLAIN_ATTRIBUTES = ("restitution", "friction", "bars", "names")
 #: Functions that say how to draw a system; no method asks for them.
 PICTURE_PARTS = ("points",)
+#: Functions that are evaluated along a run; no method asks for them.
+RECORDED_PARTS = ("sensors",)
 
 
 class AbstractSystem(eqx.Module):
@@ -140,6 +142,11 @@ class AbstractSystem(eqx.Module):
 
         Without it, pictures take consecutive pairs (or triples) of coordinates for points.
         """
+        raise NotImplementedError
+
+    def sensors(self, t, q, v, a, lam, u) -> Any:
+        """A dict of named numbers and vectors that sensors read: `run.sensors` holds them along a run,
+        `Stepper.sensors` at a state. a is the acceleration, lam the multipliers, u the inputs, empty without any."""
         raise NotImplementedError
 
     @property
@@ -260,8 +267,8 @@ def system(
     """Build a system from plain functions.
 
     `lagrangian(t, q, v)` or `hamiltonian(t, q, p)`, and any of holonomic, nonholonomic, force, reaction, gap,
-    tangent, invariants, points; `inputs`, which `force(t, q, v, u)` takes. Every other keyword becomes a parameter (a
-    field), handed by name to the functions that ask for it:
+    tangent, invariants, points, sensors; `inputs`, which `force(t, q, v, u)` takes. Every other keyword becomes a
+    parameter (a field), handed by name to the functions that ask for it:
 
     >>> pendulum = system(
     ...     lambda t, q, v, g: 0.5 * v @ v - g * q[1],
@@ -273,7 +280,8 @@ def system(
     if (lagrangian is None) == (hamiltonian is None):
         raise InputError("da.system expects exactly one of lagrangian=... and hamiltonian=...; give one of them.")
     main: dict[str, Any] = {"lagrangian": lagrangian} if lagrangian is not None else {"hamiltonian": hamiltonian}
-    functions = main | {key: parts.pop(key) for key in OPTIONAL_PARTS + INVARIANT_PARTS + PICTURE_PARTS if key in parts}
+    known = OPTIONAL_PARTS + INVARIANT_PARTS + PICTURE_PARTS + RECORDED_PARTS
+    functions = main | {key: parts.pop(key) for key in known if key in parts}
     for key, function in functions.items():
         if not callable(function):
             raise InputError(f"da.system expects a function for {key}, got {type(function).__name__}.")

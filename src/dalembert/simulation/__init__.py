@@ -2,6 +2,7 @@
 
 from .boundary import boundary_value
 from .controlled import InputNodes, Sampled
+from .environment import gym
 from .interpolated import interpolated
 from .simulate import simulate
 from .stepper import Stepper, StepperState
@@ -14,6 +15,7 @@ __all__ = [
     "StepperState",
     "Sweep",
     "boundary_value",
+    "gym",
     "interpolated",
     "simulate",
     "sweep",

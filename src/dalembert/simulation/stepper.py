@@ -23,6 +23,7 @@ from ..stepping import (
     prepare_batch,
     prepare_run,
 )
+from ..trajectory.sensors import sensors_at
 
 
 class StepperState:
@@ -32,6 +33,11 @@ class StepperState:
 
     def __init__(self, layout: Layout, numbers: np.ndarray, t: float) -> None:
         self._layout, self._numbers, self.t = layout, numbers, t
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """q, p, v, the multipliers and impulses, one after the other."""
+        return self._part(0, self._layout.n_state)
 
     def _part(self, begin: int, end: int) -> np.ndarray:
         return self._numbers[begin:end]
@@ -253,6 +259,14 @@ class Stepper:
         rows = (np.asarray(part)[None] for part in (state.t, state.q, state.v, state.p))
         found = accelerations(self._system, prepared.start.rows, *rows, parameters=self._steps.parameters[None])[0]
         return Rates(found[:n], found[2 * n : 2 * n + m], found[2 * n + m :])
+
+    def sensors(self) -> dict[str, np.ndarray]:
+        """What the sensors of the system say now, with the input as it is."""
+        state, rates, u = self.state, self.rates(), np.zeros(0)
+        if self.inputs.size:
+            u = self._u[-self.inputs.size :].copy()
+        numbers = (np.asarray(state.t), state.q, state.v, rates.a, rates.lam, u)
+        return sensors_at(self._system, numbers, self._steps.parameters)
 
     def snapshot(self) -> Moment:
         """The moment as it is, to come back to with `restore`."""

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..later import Later
 from ..problem import has_own_inputs, inputs_of
 from ..stepping import flat_parameters, parameter_places
+from .sensors import sensors_of
 
 
 class Attached:
@@ -45,6 +46,11 @@ class Attached:
         if self.system is None or not inputs_of(self.system).size:
             raise InputError("this run has no inputs: its system declares none, or was not saved with it.")
         return np.zeros((*np.shape(self.t), inputs_of(self.system).size))
+
+    @functools.cached_property
+    def sensors(self) -> dict[str, Any]:
+        """What the system's `sensors` say at the saved states, by name, time first; empty where it has none."""
+        return sensors_of(self)  # pyright: ignore[reportArgumentType]
 
     @property
     def h(self) -> Any:

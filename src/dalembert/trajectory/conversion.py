@@ -59,9 +59,15 @@ class Converted(Attached):
             return self._batch_dataset(names, arrays, info)
         arrays |= {name: getattr(self, name) for name in names}
         arrays |= {f"invariant_{name}": values for name, values in self.invariants.items()}
+        arrays |= {f"sensor_{name}": values for name, values in self._recorded_sensors().items()}
         info["warnings"] = self.warnings
         status = {"code": self.status.code, "step": self.status.step, "time": self.status.time}
         return dataset_of(arrays, info, status | {"message": self.status.message}, self._dimension_names(arrays))
+
+    def _recorded_sensors(self) -> dict[str, Any]:
+        """What sensors say, of a run of a system that has some."""
+        has_none = self.system is not None and self.system.provides("gap")
+        return {} if has_none else self.sensors
 
     def _batch_dataset(self, names: list[str], arrays: dict[str, Any], info: dict[str, Any]) -> xr.Dataset:
         """All runs of a batch; derived quantities where they can be asked for of all runs at once."""
