@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import InputError
-from dalembert.papers import MOTIONS, Claim, Experiment, Motion, Paper, Result, erratum, judged
+from dalembert.papers import EXPERIMENTS, MOTIONS, Claim, Experiment, Motion, Paper, Result, erratum, judged
 from dalembert.plots.style import new_figure
 from dalembert.report import embedding, records, reproduce, reproduction_page
 from dalembert.report.records import Record, file_stem, folder_of, stored
@@ -267,3 +267,12 @@ def test_experiments_in_processes_of_their_own(tmp_path):
     assert result.failures == []
     assert list(result.records) == ["jay-fig-8.1", "jay-fig-8.2"]
     assert all((folder_of(tmp_path, name) / "result.json").is_file() for name in result.records)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_full_version_of_every_experiment(name, tmp_path):
+    """All that the papers show: no failure, and nothing that contradicts what should hold."""
+    result = reproduce([name], tmp_path, quick=False, jobs=1)
+    assert result.failures == []
+    assert "This is the full version" in result.index.read_text(encoding="utf-8")

@@ -1,5 +1,7 @@
 """Figure 2: the motion of the four particles, and what the scheme keeps."""
 
+from typing import Any
+
 import numpy as np
 
 from ...plots.style import GREY, PALETTE, new_figure, style
@@ -49,8 +51,9 @@ def draw(result: Result):
     t = np.asarray(data["t"])
     q = np.stack([np.asarray(data[f"q{k // 3}{'xyz'[k % 3]}"]) for k in range(12)], axis=1).reshape(-1, 4, 3)
     with style():
-        figure = new_figure(8.4, 5.4, ".")
-        axes = figure.add_subplot(projection="3d")
+        figure = new_figure(8.4, 6.4, ".")
+        figure.set_layout_engine("none")  # axes in space and a key beside them are placed by hand
+        axes: Any = figure.add_axes((0.02, 0.05, 0.68, 0.94), projection="3d")
         for k in range(4):
             axes.plot(*q[:, k].T, color=PALETTE[k], linewidth=1.2, alpha=0.9, label=f"particle {k + 1}")
         for number, time in enumerate(SHOWN):
@@ -64,9 +67,9 @@ def draw(result: Result):
             axis.set_major_locator(MaxNLocator(nbins=4))
             axis.set_label_text(name)
             axis.labelpad = 10
-            axis.pane.set_facecolor("white")  # pyright: ignore[reportAttributeAccessIssue]
-        axes.set_box_aspect(np.ptp(q, axis=(0, 1)), zoom=0.78)  # pyright: ignore[reportArgumentType]
-        axes.legend(loc="center left", bbox_to_anchor=(1.05, 0.5))
+            axis.pane.set_facecolor("white")
+        axes.set_box_aspect(np.ptp(q, axis=(0, 1)), zoom=0.93)
+        figure.legend(loc="center left", bbox_to_anchor=(0.68, 0.5))
     return figure
 
 
