@@ -20,7 +20,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	touch $@
 
 run: $(INSTALLED) ## Compute the figures and tables of the papers again and judge their claims, into report/
-	$(BIN)/dalembert reproduce --quick --output report
+	$(BIN)/dalembert reproduce --quick --out report
 
 demo: $(INSTALLED) ## Run the gallery and measure the claims of some methods, into report-demo/
 	$(BIN)/dalembert demo --out report-demo

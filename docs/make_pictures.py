@@ -1,6 +1,6 @@
 """The pictures of the documentation: `python docs/make_pictures.py [NAME ...]` writes them to docs/pictures.
 
-Names: necklace, engine, convergence, gallery; all of them by default. (`make bench` draws
+Names: pendulum, necklace, engine, convergence, gallery; all of them by default. (`make bench` draws
 compensated_summation.png from what it measures.)
 """
 
@@ -154,8 +154,21 @@ def engine_pictures() -> None:
 # -- the others
 
 
+def pendulum_picture() -> None:
+    """The first picture of the front page, by the code beside it."""
+    code = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    here = pathlib.Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            os.chdir(folder)
+            exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+            (PICTURES / "pendulum.png").write_bytes(pathlib.Path("pendulum.png").read_bytes())
+        finally:
+            os.chdir(here)
+
+
 def necklace_picture() -> None:
-    """The picture of the front page, by the example itself."""
+    """The second one, by the example itself."""
     here = pathlib.Path.cwd()
     arguments = sys.argv
     with tempfile.TemporaryDirectory() as folder:
@@ -199,6 +212,7 @@ def gallery_pictures() -> None:
 
 
 MAKERS = {
+    "pendulum": pendulum_picture,
     "necklace": necklace_picture,
     "engine": engine_pictures,
     "convergence": convergence_picture,

@@ -76,6 +76,7 @@ from .method import (
     Frictionless,
     Galerkin,
     GalerkinLagrangian,
+    Langevin,
     McLachlanPerlmutter,
     Method,
     ModifiedLobatto,
@@ -134,6 +135,7 @@ from .problem import (
     OverdeterminedDAE,
     State,
     System,
+    from_sympy,
     system,
 )
 from .simulation import (
@@ -146,6 +148,7 @@ from .simulation import (
     gym,
     interpolated,
     simulate,
+    step_function,
     sweep,
 )
 from .stepping import (
@@ -219,6 +222,7 @@ __all__ = [
     "InputError",
     "InputNodes",
     "Interpolated",
+    "Langevin",
     "Linearisation",
     "LobattoSpark",
     "McLachlanPerlmutter",
@@ -284,6 +288,7 @@ __all__ = [
     "euler_spark",
     "exact_principle",
     "fit",
+    "from_sympy",
     "gallery",
     "gauss_spark",
     "gym",
@@ -313,6 +318,7 @@ __all__ = [
     "squared_distances",
     "squared_triple_products",
     "standard_gauss",
+    "step_function",
     "step_resolution",
     "sweep",
     "symmetries",

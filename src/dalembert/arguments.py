@@ -200,3 +200,13 @@ def check_writable(folder: pathlib.Path, what: str) -> None:
             pass
     except OSError as error:
         raise InputError(f"{what}: no file can be made in the folder {folder}: {error.strerror or error}.") from error
+
+
+def one_of(kind: str, name: Any, known: Iterable[str], besides: str = "") -> InputError:
+    """The error for a name that is none of those known; what was probably meant stands at its end."""
+    import difflib
+
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).lower(), names, n=1)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    return InputError(f"unknown {kind} {name!r}; expected {besides}one of: {', '.join(names)}.{meant}")

@@ -63,6 +63,11 @@ def _simulate(system: Any, method: Any, **more: Any) -> dict[str, Any]:
 def _runs() -> list[Target]:
     plain = STARTS | OPTIONS | {"system": "other", "method": "other", "t": "interval", "h": "step"}
     found = [
+        Target("Langevin", da.Langevin, lambda: {"temperature": 1.0, "friction": 1.0, "seed": 1, "scheme": "baoab"},
+               {"temperature": "number", "friction": "number", "seed": "integer", "scheme": "choice"}),
+        Target("step_function", da.step_function,
+               lambda: {"system": PENDULUM, "method": da.Rattle(), "h": 0.1, "steps": 1, "t0": 0.0},
+               {"system": "other", "method": "other", "h": "number", "steps": "integer", "t0": "number"}),
         Target("simulate", da.simulate, lambda: _simulate(PENDULUM, da.Rattle()), plain),
         Target("simulate", da.simulate, lambda: _simulate(PENDULUM, da.Rattle()), STARTS | {"t": "interval"}),
         Target("simulate, options", da.simulate, lambda: _simulate(PENDULUM, da.Rattle()), OPTIONS),

@@ -16,7 +16,7 @@ from ..arguments import choice
 from ..engine import StepFunctions
 from ..errors import DalembertError, InconsistentStart, InputError, ModelError, RedundantConstraints
 from ..formulation import Mechanics, mechanics_of, symmetries
-from ..method import METHODS, Method, method_named
+from ..method import METHODS, Method
 from ..problem import AbstractSystem, HamiltonianSystem, parameter_record, prepared
 from ..problem import System as LagrangianSystem
 from ..simulation import simulate
@@ -26,7 +26,7 @@ from ..stepping.model_check import DENSE_ROWS, check_regular, independent_rows, 
 from ..stepping.scales import constraints_at, hidden_at, relative
 from ..trajectory import Trajectory
 from . import show
-from .models import Launch, launch_from, system_from
+from .models import Launch, launch_from, method_from, system_from
 from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepSize, System, invariant_changes
 
 Explain = Annotated[bool, typer.Option("--explain", help="Show what every pass of the engine did with a step.")]
@@ -59,23 +59,27 @@ def check_command(
     param: Parameters = None,
     redundant: Redundant = "refuse",
     explain: Explain = False,
+    as_json: show.Json = False,
 ) -> None:
     """Check a model: shapes, rank, degrees of freedom, start, inertia, and what a short run keeps.
 
     --explain adds how the engine made code of a step, pass by pass. Exit status 1 if something keeps it from running.
     """
-    chosen = method_named(method) if method else None
+    chosen = method_from(method) if method else None
     model = prepared(system_from(system, param or []))
     choice("redundant", redundant, ("refuse", "allow"))
     report = examine(model, launch_from(model, q0, v0, p0, t0, None, h), chosen, redundant, explain)
     console = show.console()
-    for title, rows in report.tables:
+    if as_json:
+        show.print_json({"findings": {title: dict(rows) for title, rows in report.tables}, "problems": report.problems})
+    for title, rows in report.tables if not as_json else ():
         console.print(show.facts(title, rows))
         console.print()
     if report.problems:
         count = len(report.problems)
         raise CheckError(f"{count} problem{'s' if count > 1 else ''} found: " + " ".join(report.problems))
-    console.print("No problems found.")
+    if not as_json:
+        console.print("No problems found.")
 
 
 def examine(

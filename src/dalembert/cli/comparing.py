@@ -11,13 +11,13 @@ import typer
 from ..arguments import check_writable
 from ..diagnostics import Curve, compare, energy_errors, foreign_solvers, recommend
 from ..errors import InputError
-from ..method import Method, method_named
+from ..method import Method
 from ..plots import plot_energy_errors, plot_work_precision
 from ..problem import AbstractSystem
 from ..stepping import check_fit, consistent
 from . import show
 from .converging import SHORT_END, reference_for
-from .models import launch_from, system_from
+from .models import launch_from, method_from, system_from
 from .simulating import P0, Q0, T0, V0, Parameters, StepSize, System, TEnd
 
 #: Where no methods are named: so many of those that reach this error in the least time.
@@ -46,7 +46,10 @@ def compare_command(
     foreign: Annotated[
         bool, typer.Option("--foreign/--no-foreign", help="Also run scipy, and scipy_dae and casadi where installed.")
     ] = True,
-    out: Annotated[pathlib.Path, typer.Option("--out", help="The folder for the two figures.")] = pathlib.Path(),
+    out: Annotated[
+        pathlib.Path, typer.Option("--out", help="The folder for the two figures; it is made if needed.")
+    ] = pathlib.Path(),
+    as_json: show.Json = False,
 ) -> None:
     """Compare methods on a system: work against precision, and the drift of the energy.
 
@@ -55,8 +58,10 @@ def compare_command(
     """
     if not 1 <= levels <= 16:
         raise InputError(f"--levels must lie between 1 and 16, got {levels}.")
-    if not out.is_dir():
-        raise InputError(f"cannot save figures to {out}: no such folder.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot save figures to {out}: {error.strerror or error}.") from error
     check_writable(out, "cannot save figures")
     model = system_from(system, param or [])
     automatic = methods.strip().lower() in ("", AUTOMATIC)
@@ -65,7 +70,7 @@ def compare_command(
     end = usual.t_end if t_end is not None else min(usual.t_end, t0 + SHORT_END)
     start = consistent(model, usual.q0, usual.v0, t0, p0=usual.p0)  # refuses values of the wrong size
     v_start = usual.v0 if usual.v0 is not None else start.v
-    console = show.console()
+    console = show.console(quiet=as_json)
     if automatic:
         choice = recommend(model, AUTOMATIC_TOLERANCE, usual.q0, v_start, (t0, end), seconds=AUTOMATIC_SECONDS)
         fitting = [found for found in choice.candidates if found.steps]
@@ -90,19 +95,27 @@ def compare_command(
     work, energy = out / f"{name}_work_precision.png", out / f"{name}_energy.png"
     plot_work_precision(curves, work)
     plot_energy_errors(times, energies, energy)
+    if as_json:
+        measured = [
+            {"name": curve.name, "settings": curve.settings, "errors": curve.errors, "seconds": curve.seconds,
+             "constraints": curve.violations, "energy": curve.drifts}
+            for curve in curves
+        ]  # fmt: skip
+        show.print_json({"system": type(model).__name__, "t": end, "against": kind, "methods": measured,
+                         "files": {"work": work, "energy": energy}})  # fmt: skip
     for label, path in (("work     ", work), ("energy   ", energy)):
         console.print(f"{label}{path}", soft_wrap=True)
 
 
 def methods_from(system: AbstractSystem, names: str) -> dict[str, Method]:
     """The methods that are named; refused where one cannot treat the system."""
-    wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
         raise InputError(f"--methods must be names separated by commas, such as rattle,galerkin-2; got {names!r}.")
     twice = [name for k, name in enumerate(wanted) if name in wanted[:k]]
     if twice:
         raise InputError(f"--methods names {twice[0]!r} twice.")
-    chosen = {name: method_named(name) for name in wanted}
+    chosen = {name: method_from(name) for name in wanted}
     for method in chosen.values():
         check_fit(system, method)
     return chosen

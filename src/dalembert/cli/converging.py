@@ -12,13 +12,13 @@ import typer
 from ..diagnostics import EndErrors, end_errors, observed_order, reference_solution
 from ..errors import InputError
 from ..gallery import Ready
-from ..method import EventCapturing, lobatto_iiia, method_named
+from ..method import EventCapturing, lobatto_iiia
 from ..plots import FIGURE_TYPES, checked_target, plot_convergence
 from ..problem import AbstractSystem, State
 from ..simulation import simulate
 from ..stepping import consistent
 from . import show
-from .models import Launch, launch_from, system_from
+from .models import Launch, launch_from, method_from, system_from
 from .simulating import P0, Q0, T0, V0, MethodName, Parameters, System, TEnd
 
 #: The end time where none is given: later, errors of chaotic systems say nothing about the method.
@@ -36,7 +36,10 @@ def converge_command(
     v0: V0 = None,
     p0: P0 = None,
     param: Parameters = None,
-    plot_path: Annotated[Path | None, typer.Option("--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--out", "--plot", help="Save a figure (.png, .pdf, .svg, .jpg).")
+    ] = None,
+    as_json: show.Json = False,
 ) -> None:
     """Measure the order of convergence of a method on a system.
 
@@ -48,7 +51,7 @@ def converge_command(
         raise InputError(f"--levels must lie between 2 and 16, got {levels}.")
     if plot_path is not None:
         checked_target(plot_path, FIGURE_TYPES, "a figure")
-    chosen = method_named(method)
+    chosen = method_from(method)
     model = system_from(system, param or [])
     launch = launch_from(model, q0, v0, p0, t0, t_end)
     if t_end is None:
@@ -62,16 +65,25 @@ def converge_command(
     hs = h0 / 2.0 ** np.arange(levels)
     interval = (launch.t0, launch.t_end)
     errors = end_errors(model, chosen, launch.q0, v_start, interval, hs, reference, quantities=quantities)
+    if plot_path is not None:
+        named = {f"${LETTERS[name]}$": errors.errors[name] for name in quantities}
+        plot_convergence(errors.hs, named, plot_path, order=chosen.order)
+    claims = {"q": chosen.order, "p": chosen.order, "lam": chosen.claims.multiplier_order}
+    if as_json:
+        show.print_json({
+            "system": type(model).__name__, "method": chosen.name, "t": launch.t_end, "against": kind,
+            "h": errors.hs, "steps": errors.steps, "errors": errors.errors,
+            "orders": {name: slope_of(errors, name) for name in quantities},
+            "claimed": {name: claims[name] for name in quantities}, "files": {"figure": plot_path},
+        })  # fmt: skip
+        return
     title = f"{type(model).__name__} with {chosen.name}: errors at t = {launch.t_end:g} against {kind}"
     console = show.console()
     console.print(convergence_table(title, errors))
-    claims = {"q": chosen.order, "p": chosen.order, "lam": chosen.claims.multiplier_order}
     for name in quantities:
         claim = f" (claimed: {claims[name]})" if claims[name] is not None else ""
         console.print(f"observed order of {name:4s} {fitted_order(errors, name)}{claim}")
     if plot_path is not None:
-        named = {f"${LETTERS[name]}$": errors.errors[name] for name in quantities}
-        plot_convergence(errors.hs, named, plot_path, order=chosen.order)
         console.print(f"figure   {plot_path}", soft_wrap=True)
 
 
@@ -122,7 +134,13 @@ def _local_order(errors: np.ndarray, hs: np.ndarray, k: int) -> str:
 
 def fitted_order(found: EndErrors, name: str) -> str:
     """The slope of the fit, or why there is none."""
+    slope = slope_of(found, name)
+    return "not measurable: too few errors above roundoff" if slope is None else f"{slope:.2f}"
+
+
+def slope_of(found: EndErrors, name: str) -> float | None:
+    """The slope of the fit; None where too few errors are above roundoff."""
     try:
-        return f"{observed_order(found.hs, found.errors[name], min_points=2).slope:.2f}"
+        return observed_order(found.hs, found.errors[name], min_points=2).slope
     except InputError:
-        return "not measurable: too few errors above roundoff"
+        return None

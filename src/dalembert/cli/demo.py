@@ -21,12 +21,13 @@ def demo_command(
     out: Annotated[Path, typer.Option("--out", help="The folder of the report; it is made if needed.")] = Path(
         "report"
     ),
+    as_json: show.Json = False,
 ) -> None:
     """Simulate the whole gallery with every method that fits, and write a report with figures.
 
     Exit status 1 if a claim of a method does not hold.
     """
-    console = show.console()
+    console = show.console(quiet=as_json)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -39,6 +40,11 @@ def demo_command(
             progress.update(task, description=f"{name:32s}", completed=done, total=total)
 
         result = demonstrate(out, report=tell)
+    if as_json:
+        show.print_json({
+            "measurements": [dict(zip(HEADER, _row(found), strict=True)) for found in result.measurements],
+            "failures": list(result.failures), "report": result.index.resolve(),
+        })  # fmt: skip
     console.print(results_table(result))
     console.print(f"\nreport   {result.index.resolve()}", soft_wrap=True)
     if result.failures:
@@ -47,10 +53,12 @@ def demo_command(
     console.print(f"All claims hold in {len(result.measurements)} runs.")
 
 
+HEADER = ("system", "method", "order", "max |g|", "hidden", "energy", "steps/s", "claims")
+
+
 def results_table(result: Demonstration):
     """The table that the page has on top."""
-    header = ("system", "method", "order", "max |g|", "hidden", "energy", "steps/s", "claims")
-    return show.grid("Measured", header, [_row(m) for m in result.measurements], range(2, 7), whole=(1, 7))
+    return show.grid("Measured", HEADER, [_row(m) for m in result.measurements], range(2, 7), whole=(1, 7))
 
 
 def _row(found: Measurement) -> list[str]:

@@ -10,12 +10,14 @@ import sys
 import traceback
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import one_of
 from ..errors import DalembertError, InputError, ModelError
 from ..gallery import SYSTEMS, Ready, system_named
+from ..method import METHODS, Method, method_named
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
 
 DEFAULT_END, DEFAULT_STEP = 10.0, 0.01
@@ -32,6 +34,16 @@ class Launch:
     t_end: float
     h: float
     is_default: bool  # the start the gallery gives, from which its exact solutions start
+
+
+def system_names(incomplete: str) -> list[str]:
+    """What the tab key offers where a system is named."""
+    return [name for name in SYSTEMS if name.startswith(incomplete)]
+
+
+def method_names(incomplete: str) -> list[str]:
+    """What it offers where a method is named."""
+    return [name for name in METHODS if name.startswith(incomplete)]
 
 
 def system_from(target: str, parameters: list[str]) -> AbstractSystem:
@@ -148,47 +160,78 @@ def _is_file(target: str) -> bool:
 
 def _from_gallery(name: str) -> type[Ready]:
     if name.lower() not in SYSTEMS:
-        names = ", ".join(sorted(SYSTEMS))
-        raise InputError(f"unknown system {name!r}; expected a file such as model.py:Class, or one of: {names}.")
+        raise one_of("system", name, SYSTEMS, "a file such as model.py:Class, or ")
     return system_named(name)
+
+
+def method_from(name: str) -> Method:
+    """The method that `name` means: one of the catalogue, or path/to/methods.py:Class, which runs the file."""
+    if not _is_file(name):
+        return method_named(name)
+    found = _found_in_file(name, _METHOD)
+    try:
+        return found() if isinstance(found, type) else found
+    except DalembertError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"cannot create {found.__name__}(): {_one_line(error)}. Add to the file a method with arguments, such as "
+            f"mine = {found.__name__}(...), and name that."
+        ) from error
 
 
 def found_in_file(target: str) -> type[AbstractSystem] | AbstractSystem:
     """The class, or the instance, that path/to/model.py:Name means. This runs the file."""
+    return _found_in_file(target, _SYSTEM)
+
+
+class _Sought(NamedTuple):
+    """What is looked for in a file."""
+
+    kind: type
+    bases: tuple[type, ...]  # which a file imports to derive from them
+    word: str
+    example: str
+    classes: str
+
+    def fits(self, value: Any) -> bool:
+        if isinstance(value, type):
+            ready = self.kind is Method and value.__module__.startswith("dalembert.")
+            return issubclass(value, self.kind) and value not in self.bases and not ready
+        return isinstance(value, self.kind)
+
+
+_SYSTEM = _Sought(
+    AbstractSystem, (AbstractSystem, System, HamiltonianSystem, Ready), "system", "model.py:Class",
+    "da.System or da.HamiltonianSystem",
+)  # fmt: skip
+_METHOD = _Sought(Method, (Method,), "method", "methods.py:Class", "da.Method")
+
+
+def _found_in_file(target: str, sought: _Sought) -> Any:
     file, _, name = target.partition(".py:") if ".py:" in target else (target.removesuffix(".py"), "", "")
     path = pathlib.Path(file + ".py") if target.endswith(".py") or ".py:" in target else pathlib.Path(target)
     if path.suffix != ".py":
-        raise InputError(f"expected a file such as model.py:Class, got {target!r}.")
+        raise InputError(f"expected a file such as {sought.example}, got {target!r}.")
     if not path.is_file():
         raise InputError(f"cannot import {path}: no such file.")
     module = _run_file(path)
-    own = {key: value for key, value in vars(module).items() if _is_system(value) and not key.startswith("_")}
+    own = {key: value for key, value in vars(module).items() if sought.fits(value) and not key.startswith("_")}
     known = ", ".join(own) or "none"
     if not name:
         if len(own) != 1:
-            raise InputError(f"say which system of {path} is meant, as {path}:Name; it has: {known}.")
+            raise InputError(f"say which {sought.word} of {path} is meant, as {path}:Name; it has: {known}.")
         return next(iter(own.values()))
     if name not in vars(module):
-        raise InputError(f"{path} defines no {name!r}; its systems: {known}.")
+        raise InputError(f"{path} defines no {name!r}; its {sought.word}s: {known}.")
     found = getattr(module, name)
-    if not _is_system(found):
+    if not sought.fits(found):
         kind = "a function" if callable(found) else type(found).__name__
         raise InputError(
-            f"{name} in {path} is {kind}; expected a class derived from da.System or da.HamiltonianSystem, "
-            f"or an instance of one. Its systems: {known}."
+            f"{name} in {path} is {kind}; expected a class derived from {sought.classes}, "
+            f"or an instance of one. Its {sought.word}s: {known}."
         )
     return found
-
-
-def _is_system(value: Any) -> bool:
-    if isinstance(value, type):
-        return issubclass(value, AbstractSystem) and value not in (
-            AbstractSystem,
-            System,
-            HamiltonianSystem,
-            Ready,
-        )
-    return isinstance(value, AbstractSystem)
 
 
 def _run_file(path: pathlib.Path) -> ModuleType:

@@ -24,19 +24,20 @@ def reproduce_command(
     quick: Annotated[
         bool, typer.Option("--quick/--full", help="Minutes, or all that the papers show and longer.")
     ] = True,
-    output: Annotated[Path, typer.Option("--output", help="The folder of the report; it is made if needed.")] = Path(
-        "report"
-    ),
+    output: Annotated[
+        Path, typer.Option("--out", "--output", help="The folder of the report; it is made if needed.")
+    ] = Path("report"),
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="How many run at a time; default: one a processor core.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Repeat what is finished, too.")] = False,
+    as_json: show.Json = False,
 ) -> None:
     """Compute the figures and tables of the papers again, and compare them with what the papers say.
 
     Finished experiments are kept and not repeated. Exit status 1 if one fails or contradicts what should hold.
     """
-    console = show.console()
+    console = show.console(quiet=as_json)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         tasks = {}
@@ -50,6 +51,13 @@ def reproduce_command(
                 progress.console.print(f"{event:6s}  {name}")
 
         result = reproduce(names or (), output, quick=quick, jobs=jobs, again=again, tell=tell)
+    if as_json:
+        claims = [
+            {"figure": record.name, "verdict": verdict_words(claim)[0], "claim": claim.statement}
+            for record in result.records.values()
+            for claim in record.claims
+        ]
+        show.print_json({"claims": claims, "failures": list(result.failures), "report": result.index.resolve()})
     console.print()
     console.print(claims_table(result))
     console.print(f"\nreport   {result.index.resolve()}", soft_wrap=True)

@@ -20,8 +20,8 @@ from ..problem import AbstractSystem
 from ..simulation import simulate
 from ..storage import Store
 from . import show
-from .models import found_in_file
-from .simulating import summary_rows
+from .models import found_in_file, method_from
+from .simulating import check_targets, tell
 
 
 def resume_command(
@@ -35,6 +35,14 @@ def resume_command(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Take a step that fails in halves.")] = False,
     progress: Annotated[bool, typer.Option("--progress", help="Show a progress bar.")] = False,
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="The method, methods.py:Class, for one that is not in `dalembert list`."),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Save the run (.nc, .zarr, .npz; as a table: .csv, .parquet).")
+    ] = None,
+    as_json: show.Json = False,
 ) -> None:
     """Go on with a run that was interrupted, and say what was kept."""
     description = Store.open(store).description
@@ -42,15 +50,16 @@ def resume_command(
     if not isinstance(call, dict):
         raise InputError(f"{store} does not hold the call that began it; repeat that call in Python to go on.")
     try:
-        system, method = _system(store, call, parameters, model), _method(store, call)
+        system, chosen = _system(store, call, parameters, model), _method(store, call, method)
         arguments = {name: call[name] for name in ("q0", "v0", "p0", "h", "save_every", "project", "redundant")}
         arguments |= {name: call[name] for name in ("compensated", "engine")} | {"t": tuple(call["t"])}
     except KeyError as missing:
         raise InputError(
             f"{store} does not say with which {missing} it was begun; repeat the call in Python."
         ) from None
-    run = simulate(system, method, **arguments, checkpoint=store, retry=retry, progress=progress, on_failure="return")
-    show.console().print(show.facts(f"{type(system).__name__} with {method.name}", summary_rows(run)))
+    check_targets(out, None, None)
+    run = simulate(system, chosen, **arguments, checkpoint=store, retry=retry, progress=progress, on_failure="return")
+    tell(run, type(system).__name__, chosen.name, {} if out is None else {"run": run.save(out)}, as_json)
     if not run.status:
         raise StepFailure(run.status.message, run)
 
@@ -88,8 +97,14 @@ def _system(store: Path, call: dict[str, Any], parameters: dict[str, Any], model
         raise InputError(f"cannot create {kind.__name__} with the parameters of {store}: {error}") from error
 
 
-def _method(store: Path, call: dict[str, Any]) -> Method:
+def _method(store: Path, call: dict[str, Any], name: str) -> Method:
+    if name:
+        found = method_from(name)
+        if found.name != call["method"]:
+            raise InputError(f"{store} was begun with {call['method']}, not with {found.name}.")
+        return found
     for entry in METHODS.values():
         if entry.method.name == call["method"]:
             return entry.method
-    raise InputError(f"{store} was begun with {call['method']}, which is not in `dalembert list`; repeat the call.")
+    raise InputError(f"{store} was begun with {call['method']}, which is not in `dalembert list`: name it with "
+                     "--method methods.py:Class, or repeat the call in Python.")  # fmt: skip

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 Row = tuple[str, str]
+#: The option of every command whose answer a program may want to read.
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 
 
-def console() -> Console:
-    """Standard output; brackets in names are not markup."""
-    return Console(markup=False, highlight=False, soft_wrap=False)
+def console(quiet: bool = False) -> Console:
+    """Standard output, or nothing; brackets in names are not markup."""
+    return Console(markup=False, highlight=False, soft_wrap=False, quiet=quiet)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """One object; numbers that JSON does not have are null."""
+    print(json.dumps(_plain(content), indent=2, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
 def small(value: float) -> str:

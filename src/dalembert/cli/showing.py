@@ -39,6 +39,7 @@ def studio_command(
     param: Parameters = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    as_json: show.Json = False,
 ) -> None:
     """Open a page in the browser, on this machine only, where systems are seen, turned and changed."""
     try:
@@ -57,7 +58,9 @@ def studio_command(
     studio, token = Studio(opened), server.new_token()
     address = f"http://{server.HOST}:{listening.getsockname()[1]}/{token}/"
     address += f"show/{opened[0].key}" if opened else ""
-    console = show.console()
+    if as_json:
+        show.print_json({"address": address})
+    console = show.console(quiet=as_json)
     console.print(f"studio   {address}", soft_wrap=True)
     console.print("Whoever has this address can use the studio. Ctrl-C ends it.", soft_wrap=True)
     if opened:

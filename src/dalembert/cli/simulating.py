@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from ..errors import StepFailure
-from ..method import method_named
 from ..plots import FIGURE_TYPES, FILM_TYPES, animate, checked_target, plot
 from ..simulation import simulate
 from ..storage.formats import SUFFIXES
 from ..trajectory import Trajectory, has_energy
 from . import show
-from .models import launch_from, system_from
+from .models import launch_from, method_from, method_names, system_from, system_names
 
 SYSTEM_HELP = (
     "A name of the gallery (see `dalembert list`), or path/to/model.py:Class. "
     "A model file is a Python program: it is executed with your rights. Run only files you trust."
 )
-System = Annotated[str, typer.Argument(metavar="NAME|FILE.py:CLASS", help=SYSTEM_HELP)]
-MethodName = Annotated[str, typer.Option("--method", "-m", help="The method; see `dalembert list`.")]
+System = Annotated[str, typer.Argument(metavar="NAME|FILE.py:CLASS", help=SYSTEM_HELP, autocompletion=system_names)]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        help="The method: a name of `dalembert list`, or methods.py:Class.",
+        autocompletion=method_names,
+    ),
+]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the system; repeatable."),
@@ -65,12 +72,13 @@ def simulate_command(
     ] = None,
     checkpoint_every: Annotated[int | None, typer.Option("--checkpoint-every", help="Steps between them.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Take a step that fails in halves.")] = False,
+    as_json: show.Json = False,
 ) -> None:
     """Simulate a system and say what was kept.
 
     A failed step gives exit status 1; what was computed up to there is printed and saved all the same.
     """
-    chosen = method_named(method)
+    chosen = method_from(method)
     model = system_from(system, param or [])
     launch = launch_from(model, q0, v0, p0, t0, t_end, h)
     check_targets(out, plot_path, film_path)
@@ -79,17 +87,28 @@ def simulate_command(
         save_every=save_every, on_failure="return", progress=progress, project=project,
         redundant=redundant, engine=engine, checkpoint=checkpoint, checkpoint_every=checkpoint_every, retry=retry,
     )  # fmt: skip
-    console = show.console()
-    console.print(show.facts(f"{type(model).__name__} with {chosen.name}", summary_rows(run)))
+    written: dict[str, Path] = {}
     if out is not None:
-        console.print(f"run      {run.save(out)}", soft_wrap=True)
+        written["run"] = run.save(out)
     if plot_path is not None:
         plot(run, plot_path)
-        console.print(f"figure   {plot_path}", soft_wrap=True)
+        written["figure"] = plot_path
     if film_path is not None:
-        console.print(f"film     {animate(run, film_path)}", soft_wrap=True)
+        written["film"] = animate(run, film_path)
+    tell(run, type(model).__name__, chosen.name, written, as_json)
     if not run.status:
         raise StepFailure(run.status.message, run)
+
+
+def tell(run: Trajectory, system: str, method: str, written: dict[str, Path], as_json: bool) -> None:
+    """Print the numbers of a run, and which files were written."""
+    if as_json:
+        show.print_json({"system": system, "method": method, **summary(run), "files": written})
+        return
+    console = show.console()
+    console.print(show.facts(f"{system} with {method}", summary_rows(run)))
+    for what, path in written.items():
+        console.print(f"{what:9s}{path}", soft_wrap=True)
 
 
 def check_targets(out: Path | None, figure: Path | None, film: Path | None) -> None:
@@ -130,6 +149,31 @@ def summary_rows(run: Trajectory) -> list[show.Row]:
     rows += [("warning", text) for text in run.warnings]
     rows += [(f"drift of {name}", show.small(change)) for name, change in invariant_changes(run).items()]
     return rows
+
+
+def summary(run: Trajectory) -> dict[str, Any]:
+    """The numbers of `summary_rows`, for programs."""
+    stats, t = run.stats, np.asarray(run.t)
+    found: dict[str, Any] = {
+        "status": {"ok": bool(run.status), "code": run.status.code, "message": run.status.message},
+        "t": [t[0], t[-1]],
+        "h": run.provenance["h"],
+        "states": len(t),
+        "q": run.q[-1],
+        "v": run.v[-1],
+        **{name: stats[name] for name in ("steps", "engine", "compile_seconds", "wall_seconds", "newton_iterations")},
+        "parameters": run.provenance["parameters"],
+        "warnings": list(run.warnings),
+        "invariant_changes": invariant_changes(run),
+    }
+    if has_energy(run):
+        energy = np.asarray(run.energy)
+        found |= {"energy": energy[0], "energy_change": np.max(np.abs(energy - energy[0]))}
+    if np.shape(run.lam)[1]:
+        found |= {"constraint": np.max(run.constraint), "hidden": np.max(run.hidden)}
+    if np.size(run.impulse):
+        found["smallest_gap"] = np.min(run.gap)
+    return found | ({"events": stats["events"]} if "events" in stats else {})
 
 
 def invariant_changes(run: Trajectory) -> dict[str, float]:

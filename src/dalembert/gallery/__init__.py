@@ -5,7 +5,7 @@ Every class can be run by its name: `system_named("pendulum")()` has a method `s
 
 from __future__ import annotations
 
-from ..errors import InputError
+from ..arguments import one_of
 from .bead import BeadOnMovingWire, BeadOnRotatingHoop
 from .blades import ChaplyginSleigh, Skate
 from .central import HarmonicOscillator, Kepler
@@ -83,7 +83,7 @@ SYSTEMS: dict[str, type[Ready]] = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY | O
 def system_named(name: str) -> type[Ready]:
     """The class called `name`."""
     if not isinstance(name, str) or name.lower() not in SYSTEMS:
-        raise InputError(f"unknown system {name!r}; expected one of: {', '.join(sorted(SYSTEMS))}.")
+        raise one_of("system", name, SYSTEMS)
     return SYSTEMS[name.lower()]
 
 

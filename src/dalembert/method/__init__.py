@@ -10,6 +10,7 @@ from .energy_momentum import EnergyMomentum
 from .event_capturing import EventCapturing
 from .galerkin import Galerkin
 from .galerkin_lagrangian import GalerkinLagrangian
+from .langevin import Langevin
 from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
 from .runge_kutta import RungeKutta, half_explicit, lobatto_iiia, radau_iia
@@ -39,6 +40,7 @@ __all__ = [
     "Galerkin",
     "GalerkinLagrangian",
     "HolonomicPart",
+    "Langevin",
     "McLachlanPerlmutter",
     "Method",
     "ModifiedLobatto",

@@ -144,7 +144,7 @@ class Method(eqx.Module):
 
     @property
     def smooth(self) -> bool:
-        """False where the residual has kinks, as with contacts."""
+        """False where the residual has kinks, as with contacts, or where a step does not continue the one before."""
         return True
 
     def exact(self) -> Method:

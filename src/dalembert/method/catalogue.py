@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..arguments import one_of
 from .base import Method
 from .composition import Composition
 from .energy_momentum import EnergyMomentum
@@ -111,5 +111,5 @@ METHODS: dict[str, Entry] = CATALOGUE | CONTACT_CATALOGUE | FAMILY_CATALOGUE
 def method_named(name: str) -> Method:
     """The method called `name`."""
     if not isinstance(name, str) or name.lower() not in METHODS:
-        raise InputError(f"unknown method {name!r}; expected one of: {', '.join(sorted(METHODS))}.")
+        raise one_of("method", name, METHODS)
     return METHODS[name.lower()].method

@@ -3,6 +3,7 @@
 from .contact import check_contact_data, contact_data
 from .dependencies import Dependencies, dependencies, held, holding, known_in_this_call
 from .event import Event, named_events
+from .from_sympy import from_sympy
 from .inputs import (
     Input,
     Inputs,
@@ -49,6 +50,7 @@ __all__ = [
     "dependencies",
     "driven",
     "driven_by_law",
+    "from_sympy",
     "has_own_inputs",
     "held",
     "holding",

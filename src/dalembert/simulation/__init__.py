@@ -5,6 +5,7 @@ from .controlled import InputNodes, Sampled
 from .environment import gym
 from .interpolated import interpolated
 from .simulate import simulate
+from .step_function import step_function
 from .stepper import Stepper, StepperState
 from .sweep import Sweep, sweep
 
@@ -18,5 +19,6 @@ __all__ = [
     "gym",
     "interpolated",
     "simulate",
+    "step_function",
     "sweep",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments import count, flag, floats, number, positive, shown
 from ..engine import OK, LaneSteps, Stepwise, raising, stepwise
 from ..errors import InputError, MethodDoesNotFit, StepFailure
-from ..method import EventCapturing, Method
+from ..method import EventCapturing, Langevin, Method
 from ..problem import AbstractSystem, driven, held, inputs_of
 from ..stepping import (
     Given,
@@ -128,6 +128,9 @@ class Stepper:
         if isinstance(method, EventCapturing):
             raise MethodDoesNotFit("da.Stepper takes steps of one size, da.EventCapturing chooses its own: "
                                    "use da.MoreauJean().")  # fmt: skip
+        if isinstance(method, Langevin):
+            raise MethodDoesNotFit("da.Stepper takes steps that follow from the state and the input, and da.Langevin "
+                                   "draws random numbers: use da.simulate.")  # fmt: skip
         system = checked(system, method, engine)
         #: The inputs of the system: names, places in u, bounds.
         self.inputs = inputs_of(system)

@@ -27,6 +27,7 @@ from .members import Members, member, observe_batch
 from .model_check import independent_rows, layout_of
 from .options import Given, Options, checked, checked_save_every
 from .prologue import Prepared, prepare_run
+from .pure_step import pure_steps
 from .redundant import least_norm, redundant_multipliers, rows_along
 from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
 from .step import Layout, assemble, check_fit
@@ -88,6 +89,7 @@ __all__ = [
     "parameter_places",
     "prepare_batch",
     "prepare_run",
+    "pure_steps",
     "read_only",
     "recognised",
     "redundant_multipliers",

@@ -2,6 +2,7 @@
 
     traced start          one expression of JAX                                      (here)
     several members       side by side in vectors, or on a GPU                       (`ensemble.py`)
+    random numbers        parameters that are drawn before every step               (`noisy_run.py`)
     event capturing       smooth steps up to the next event, and across it           (`event_run.py`)
     many spheres          neighbours by cells, impulses by sweeps                    (`sphere_run.py`)
     events asked for      the same as without, and zeros between the rows            (`crossing_run.py`)
@@ -15,15 +16,18 @@ refused beforehand. The result is a plain `Run`; `trajectory/` gives it names.
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from ..engine import OK, Grid, Task, native_run, reason_for_xla, run_traced
 from ..errors import InputError
-from ..method import EventCapturing, Method, MoreauJean
+from ..method import EventCapturing, Langevin, Method, MoreauJean
 from ..multibody import Spheres
 from ..problem import AbstractSystem
+from ..problem.noise import noisy
 from .adaptive import run_adaptive_steps
 from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
@@ -56,6 +60,9 @@ def integrate(
     if is_sequence(options.h):
         return run_given_steps(system, method, given, options, given_steps(options.t, options.h))
     grid = equal_steps(options.t, options.h)
+    if isinstance(method, Langevin):
+        moved = noisy(system, (method.draws, np.shape(q0)[-1]))
+        return dataclasses.replace(run_equal_steps(moved, method, given, options, grid), system=system)
     if kind.traced:
         return _run_traced(system, method, given, options, grid)
     if kind.members is not None:

@@ -7,6 +7,7 @@ import numpy as np
 from ..engine import Carry
 from ..method import Method
 from ..problem import AbstractSystem
+from ..problem.noise import quiet
 from .loop import Origin, Plan, Record, take_steps
 from .options import Given, Options, check_room, checked_save_every, state_size
 from .prologue import Prepared, begin
@@ -30,7 +31,7 @@ def run_equal_steps(system: AbstractSystem, method: Method, given: Given, option
     if checkpoint is None:
         record = Record(plan, first)
     else:
-        about = Origin(system, method, prepared.functions, prepared.layout, start.rows, options.compensated)
+        about = Origin(quiet(system), method, prepared.functions, prepared.layout, start.rows, options.compensated)
         record = checkpoint.record(plan, runner, first, about)
     try:
         with options.bar(steps) as report:

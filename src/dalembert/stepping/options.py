@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import choice, count, real
 from ..errors import InputError
-from ..method import EventCapturing, Method, RungeKutta, SparkTableau
+from ..method import EventCapturing, Langevin, Method, RungeKutta, SparkTableau
 from ..multibody import Spheres
 from ..problem import AbstractSystem, DifferentialAlgebraicInequality, Event, prepared
 from .consistent import is_traced
@@ -142,6 +142,8 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
         raise InputError("da.Spheres are simulated in single runs with numbers and one step size h.")
     if isinstance(method, EventCapturing):
         _check_events(options, single, one_size)
+    elif isinstance(method, Langevin):
+        _check_random(options, single, one_size)
     elif not one_size:
         _check_sizes(options, single)
     elif not single:
@@ -155,7 +157,8 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
 def _check_direction(system: AbstractSystem, method: Method, options: Options) -> None:
     """Impacts lose what a way back would need, and the error of a step chooses the next one forward only."""
     contacts = system.provides("gap") or isinstance(method, EventCapturing)
-    if contacts or isinstance(system, DifferentialAlgebraicInequality) or isinstance(options.h, Adaptive):
+    irreversible = isinstance(method, Langevin) or isinstance(system, DifferentialAlgebraicInequality)
+    if contacts or irreversible or isinstance(options.h, Adaptive):
         times = options.t
         known = isinstance(times, tuple | list) and len(times) == 2 and all(real(x) is not None for x in times)
         if known and times[1] < times[0]:
@@ -202,6 +205,16 @@ def _check_watched(options: Options, method: Method, single: bool, one_size: boo
             'checkpoint, retry and precision="extended" are for runs without events: leave them out, or use '
             "run.section(...)."
         )
+
+
+def _check_random(options: Options, single: bool, one_size: bool) -> None:
+    if not single:
+        raise InputError(
+            "da.Langevin draws random numbers for a single run with numbers: call da.simulate for every walker, each "
+            "with a seed of its own; under jit, vmap and grad use da.step_function with jax.random."
+        )
+    if not one_size or options.retry or options.extended or options.events:
+        raise InputError("da.Langevin takes steps of one size h in double precision, without retry and events.")
 
 
 def _check_sizes(options: Options, single: bool) -> None:

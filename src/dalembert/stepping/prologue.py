@@ -11,13 +11,14 @@ import numpy as np
 
 from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, Carry, Runner, StepFunctions, choose_engine
 from ..errors import InputError, MethodDoesNotFit
-from ..method import Method
+from ..method import Langevin, Method
 from ..problem import AbstractSystem
 from .backwards import cause_in_substeps
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .family import facts_at, flat_parameters
 from .flat_gaps import cause_in_gaps
+from .noisy_run import NoisyRun
 from .options import Given, Options
 from .redundant import RedundantRun
 from .run import Run, Status, ended, interrupted_after
@@ -95,6 +96,8 @@ class Prepared:
             )  # fmt: skip
 
         runner, layout, state = runner_for(system, method, start, t0, build)
+        if isinstance(method, Langevin):
+            runner = NoisyRun(runner, system, method, start, t0, h)
         functions = assemble(system, method, start.layout, start.rows)
         compiled = time.perf_counter() - begun
         return cls(system, method, options, start, functions, parameters, runner, layout, state, compiled)

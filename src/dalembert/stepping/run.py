@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import INTERRUPTED, LEFT_CONSTRAINTS, OK, STATUS
 from ..method import Method
-from ..problem import AbstractSystem
+from ..problem import AbstractSystem, has_own_inputs
 from .step import Layout
 
 #: What helps, by the status of the step that failed.
@@ -67,6 +67,11 @@ class Run:
     crossings: Any = None  # a `Found`, where events were asked for
     inputs: Any = None  # of a run whose inputs changed from step to step: those of the step before each saved state
     stored: Any = None  # where t, states and iterations are, if they are not here
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the states lie on a smooth curve: not where impacts, chance or new inputs change them."""
+        return self.method.smooth and not (self.layout.contacts or has_own_inputs(self.system))
 
 
 def ok_after(steps: int, time: float, remark: str = "") -> Status:

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..arguments import flag
 from ..errors import InputError
+from ..method import Langevin
 from ..problem import State, has_own_inputs
 from ..stepping import CROSSING_INFO, EVENT_PREFIX, inside_steps, repeated_steps
 from .curves import hermite_curve, lagrange_curve, stencils
@@ -130,9 +131,11 @@ class _Grid:
                 "a run with steps of different sizes can be interpolated only where every state was saved; repeat it "
                 "with save_every=1."
             )
-        if every > 1 and has_own_inputs(run.system):
-            raise InputError("steps between saved states are taken again, and the inputs that changed during them are "
-                             "not known: repeat the run with save_every=1, or use a control u(t).")  # fmt: skip
+        if every > 1 and (has_own_inputs(run.system) or isinstance(run.method, Langevin)):
+            raise InputError(
+                "steps between saved states are taken again, and the inputs or the random numbers that they had are "
+                "not known: repeat the run with save_every=1."
+            )
         self._every = 1 if run.system is None or run.method is None else every
         self.states = self._every * saved + 1
 

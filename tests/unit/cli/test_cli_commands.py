@@ -1,5 +1,6 @@
 """What the commands print and write."""
 
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -45,19 +46,70 @@ def test_module_is_the_program():
     assert (done.returncode, done.stdout) == (0, f"dalembert {version('dalembert')}\n")
 
 
-def test_list_shows_every_method_and_system(dalembert):
-    text = dalembert("list").out
-    for name, entry in CATALOGUE.items():
-        line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
-        assert str(entry.method.order) in line
-        assert "holonomic" in line
-    for name, entry in CONTACT_CATALOGUE.items():
-        line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
-        assert str(entry.method.order) in line
-        assert "gap" in line
-    for name in GALLERY | CONTACT_GALLERY:
-        assert f"\n{name} " in text
-    assert "constraints at position and velocity level, symplectic, symmetric" in text
+def test_list_fits_on_a_screen_and_names_everything(dalembert, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = dalembert("list").out.splitlines()
+    assert len(lines) <= 32
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines).split()
+    assert {*CATALOGUE, *CONTACT_CATALOGUE, *GALLERY, *CONTACT_GALLERY} <= set(words)
+
+
+def test_list_of_methods_has_one_in_a_line(dalembert, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = dalembert("list", "--method").out
+    for name, entry in (CATALOGUE | CONTACT_CATALOGUE).items():
+        words = next(line for line in text.splitlines() if line.startswith(f"{name} ")).split()
+        assert words[1] == str(entry.method.order)
+        assert ("c" in words) == ("gap" in entry.method.handles)
+        assert ("S" in words) == entry.method.claims.symplectic
+    assert "kepler" not in text
+
+
+def test_list_looks_for_words_and_says_more_of_one_name(dalembert):
+    found = dalembert("list", "-m", "nonholonomic", "jay").out
+    assert "gauss-spark-2" in found
+    assert "rattle" not in found
+    assert "constraints at position and velocity level, symplectic, symmetric" in dalembert("list", "rattle").out
+    assert "dalembert simulate kepler" in dalembert("list", "kepler").out
+    assert dalembert("list", "no-such-thing").status == 2
+
+
+def test_answers_as_json(dalembert, tmp_path):
+    found = json.loads(dalembert("simulate", "pendulum", "--t-end", 0.1, "--out", tmp_path / "a.nc", "--json").out)
+    run = da.load(tmp_path / "a.nc")
+    assert found["status"]["ok"] is True
+    assert found["q"] == list(run.q[-1])
+    assert found["files"] == {"run": str(tmp_path / "a.nc")}
+    listed = json.loads(dalembert("list", "--json").out)
+    assert set(listed["methods"]) == set(da.methods.ALL)
+    assert listed["methods"]["rattle"]["python"] == "da.Rattle()"
+    orders = json.loads(dalembert("converge", "pendulum", "--levels", 3, "--t-end", 0.5, "--json").out)["orders"]
+    assert orders["q"] == pytest.approx(2, abs=0.1)
+    checked = json.loads(dalembert("check", "pendulum", "--json").out)
+    assert checked["problems"] == []
+    assert checked["findings"]["Constraints"]["rank"] == "1 of 1"
+
+
+def test_a_method_of_ones_own(dalembert, tmp_path):
+    """By class, by the only name in a file, as an instance with arguments, in every command that takes one."""
+    file = tmp_path / "methods.py"
+    file.write_text(
+        "import dalembert as da\nfrom dalembert import Galerkin, Rattle\n\n\nclass Mine(Rattle):\n    pass\n\n\n"
+        "third = Galerkin(3)\n"
+    )
+    for name, shown in ((f"{file}:Mine", "Mine()"), (f"{file}:third", "Galerkin(3)")):
+        answer = dalembert("simulate", "pendulum", "-m", name, "--t-end", 0.1)
+        assert answer.out.startswith(f"Pendulum with {shown}")
+    assert dalembert("check", "pendulum", "-m", f"{file}:Mine").status == 0
+    assert "Mine()" in dalembert("converge", "pendulum", "-m", f"{file}:Mine", "--levels", 2, "--t-end", 0.2).out
+    for name, message in (
+        (str(file), f"say which method of {file} is meant"),
+        (f"{file}:da", "expected a class derived from da.Method"),
+        (f"{file}:Other", "defines no 'Other'; its methods: Mine, third"),
+        (f"{tmp_path / 'none.py'}:Mine", "no such file"),
+    ):
+        assert message in dalembert("simulate", "pendulum", "-m", name, "--t-end", 0.1).error
 
 
 def test_simulate_prints_what_was_kept(dalembert):
