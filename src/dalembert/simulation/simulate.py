@@ -65,7 +65,7 @@ def simulate(
             them (of an adaptive run: of thousandths of the interval), and ends the run by raising an exception.
         project: move inconsistent starting values onto the constraints instead of refusing them.
         redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
-        compensated: add increments with compensated summation.
+        compensated: add increments with compensated summation (event capturing adds no increments up).
         engine: "native", "xla" or "auto"; for a batch also "cuda", on a GPU. `run.stats["engine"]` says which one ran.
         precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
         checkpoint: a folder such as "run.zarr" to which the run is written while it is computed; the same call goes on

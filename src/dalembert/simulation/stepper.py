@@ -303,7 +303,7 @@ class BatchStepper(Stepper):
         self._t0 = self._t0 if t0 is None else number("t0", t0)
         with held():
             rows = len(self._given[0])
-            members = Members(self._system, Given(*self._given), self._t0, rows, self._options.project)
+            members = Members(self._system, Given(*self._given), self._t0, rows, self._options.project, h=self._h)
             runner = prepare_batch(members, self._method, self._h)
         self._layout, self._lanes = members.layout, LaneSteps(runner, self._t0, self._h)
         self._known_failed = np.zeros(self._lanes.members, bool)
@@ -359,7 +359,7 @@ class BatchStepper(Stepper):
         if rows[0] is None or len(rows[0]) != len(which):
             raise InputError(f"q0 must have a row for each of the {len(which)} members, got shape {np.shape(q0)}.")
         with held():
-            members = Members(self._system, Given(*rows), self.t, len(which), self._options.project)
+            members = Members(self._system, Given(*rows), self.t, len(which), self._options.project, h=self._h)
             self._lanes.restart(which, members.states)
         self._known_failed[which] = False
         return self.state

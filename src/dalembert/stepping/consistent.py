@@ -30,7 +30,7 @@ from ..engine import Unkeyed, find_root
 from ..errors import ContactWarning, InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
-from .contact_start import check_gaps, moved_apart
+from .contact_start import WITHOUT_STEP, Judged, check_gaps, moved_apart
 from .family import Family, equation, flat_parameters, for_family, recognised, traced_equation
 from .model_check import (
     RANK_TOLERANCE,
@@ -119,9 +119,9 @@ def is_traced(*trees) -> bool:
 
 def prepare_start(
     system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False,
-    strict: bool = False,
+    judged: Judged = WITHOUT_STEP,
 ) -> Start:  # fmt: skip
-    """Checked starting values with both v and p and the first multiplier; `strict` refuses small penetrations too."""
+    """Checked starting values with both v and p and the first multiplier; contacts are `judged` as this says."""
     choice("redundant", redundant, ("refuse", "allow"))
     if (v0 is None) == (p0 is None):
         raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
@@ -143,7 +143,7 @@ def prepare_start(
         redundant,
         layout,
         any_velocity,
-        strict,
+        judged if layout.contacts else WITHOUT_STEP,  # without contacts another h asks nothing new
     )
     numbers = (np.asarray(flat_parameters(system)).tobytes(), given[0].tobytes(), given[1].tobytes())
     start = _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
@@ -184,7 +184,7 @@ def _remembered_start(family: Family, numbers: tuple[bytes, ...], settings: tupl
 
 
 def _eager_start(
-    system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool, strict
+    system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool, judged: Judged
 ) -> Start:
     name = type(system).__name__
     n, m = layout.n, layout.m
@@ -224,7 +224,7 @@ def _eager_start(
             f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
             "forces or constraints are not finite there, or the constrained directions carry no inertia."
         )
-    said = check_gaps(system, rows, t, q, v, p, strict=strict) if layout.contacts else ()
+    said = check_gaps(system, rows, t, q, v, p, x[:n], judged) if layout.contacts else ()
     impulse = np.zeros(layout.contacts * layout.directions)
     state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :], impulse=impulse)
     return Start(state, layout, rows, said)

@@ -9,6 +9,8 @@ by an active set: the contact that penetrates most is closed, one whose tau pull
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..engine import find_root
@@ -19,7 +21,7 @@ from .scales import gaps_at, natural_speed, size_of
 
 #: A gap that is more negative than this, relative to its size (`scales.gaps_at`), is a penetration.
 GAP_TOLERANCE = 1e-9
-#: Time stepping takes penetrations up to this, relative to the size of the gap, with a warning.
+#: Time stepping takes penetrations up to this, relative to the size of the gap (`_sizes`), with a warning.
 SMALL_PENETRATION = 1e-6
 #: Penetrations that are left after moving contacts apart, relative to the size of the gap.
 MOVED = 1e-13
@@ -54,13 +56,38 @@ def moved_apart(system: AbstractSystem, rows, constraints: int, t: float, q, v, 
     )
 
 
-def check_gaps(
-    system: AbstractSystem, rows, t: float, q: np.ndarray, v: np.ndarray, p, *, strict: bool
-) -> tuple[str, ...]:
-    """Refuse penetration (`strict`: also a small one); what to warn of: penetrations that are accepted, and closed
-    contacts that approach."""
-    name = type(system).__name__
+class Judged(NamedTuple):
+    """How a start is judged: `strict` refuses small penetrations too; `h` is the size of a step, 0 if there is none."""
+
+    strict: bool = False
+    h: float = 0.0
+
+
+#: How the starts of time stepping are judged where there is no step.
+WITHOUT_STEP = Judged()
+
+
+def _sizes(system: AbstractSystem, t: float, q: np.ndarray, motion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gaps and their sizes: that of `scales.gaps_at`, or what the motion within a step makes of a distance,
+
+        sum_j |g_N,j| (h |v_j| + h^2 |a_j|),
+
+    whichever is larger. A ball with one coordinate has no length but its gap itself, while it falls by h^2 |a|. Where
+    nothing moves and there is no other length either, it is 1."""
     gap, sizes = gaps_at(system, t, q)
+    normals = observe(system, "normals", np.array([t]), q[None], 0 * q[None], 0 * q[None]).reshape(len(gap), len(q))
+    moved = np.nan_to_num(np.abs(normals) @ motion, nan=0.0, posinf=0.0)
+    alone = (moved == 0) & (sizes <= 2 * np.abs(gap))
+    return gap, np.where(alone, 1.0, np.maximum(sizes, moved))
+
+
+def check_gaps(
+    system: AbstractSystem, rows, t: float, q: np.ndarray, v: np.ndarray, p, a: np.ndarray, judged: Judged
+) -> tuple[str, ...]:
+    """Refuse penetration; what to warn of: penetrations that are accepted, and closed contacts that approach."""
+    name, (strict, h) = type(system).__name__, judged
+    motion = h * np.abs(v) + h * h * np.abs(a)
+    gap, sizes = _sizes(system, t, q, motion)
     approach = observe(system, "approach", np.array([t]), q[None], v[None], v[None])[0]
     if not (np.all(np.isfinite(gap)) and np.all(np.isfinite(approach))):
         raise ModelError(f"{name}.gap or its derivative is not finite at the start (t={t:g}); check q0.")
@@ -74,7 +101,7 @@ def check_gaps(
         )
     closed = gap <= GAP_TOLERANCE * sizes
     steepness = observe(system, "steepness", np.array([t]), q[None], v[None], v[None])[0]
-    flat = np.flatnonzero(closed & (steepness * size_of(q) <= GAP_TOLERANCE * sizes))
+    flat = np.flatnonzero(closed & (steepness * max(size_of(q), np.max(motion)) <= GAP_TOLERANCE * sizes))
     if len(flat):
         raise ModelError(
             f"{name}: the gradient of gap[{flat[0]}] vanishes where the contact is closed (its length is "

@@ -31,10 +31,12 @@ class SmoothChunks:
     """The compiled smooth steps of one run, by mode."""
 
     def __init__(
-        self, system: AbstractSystem, method: EventCapturing, layout: Layout, parameters, h: float, steps: int
-    ):
+        self, system: AbstractSystem, method: EventCapturing, layout: Layout, parameters, h: float, steps: int,
+        engine: str,
+    ):  # fmt: skip
         self._system, self._tableau, self._layout = system, method.smooth_part, layout
-        self._parameters, self._h, self._steps = parameters, h, steps
+        self._parameters, self._h = parameters, h
+        self._compiles = engine != "xla" and steps >= SHORTEST_RUN
         self._runners: dict[Mode, Runner | str] = {}
         self._lasted: dict[Mode, int] = {}
         self._guarded = -1  # the number of the step in which the guard saw something
@@ -70,7 +72,7 @@ class SmoothChunks:
         return chunk if reached > k else None
 
     def _worth_while(self, mode: Mode) -> bool:
-        if self._steps < SHORTEST_RUN:
+        if not self._compiles:
             return False
         lasted = self._lasted.get(mode, 0 if self._lasted else STEPS_IN_A_MODE)
         self._lasted[mode] = lasted + 1

@@ -28,7 +28,7 @@ def run_events(system: AbstractSystem, method: EventCapturing, given: Given, opt
     check_room(steps // save_every + 1, start.layout.n_state)
     begun = time.perf_counter()
     status = ok_after(steps, t1)
-    loop, record = EventLoop(system, method, start, t1, grid), EventRecord(save_every)
+    loop, record = EventLoop(system, method, start, t1, grid, options.engine), EventRecord(save_every)
     with compile_time() as compiling, Interruption() as interruption, options.bar(steps) as report:
         try:
             interruption.call(loop.begin)

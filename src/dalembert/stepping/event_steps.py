@@ -54,7 +54,9 @@ class EventFailure(DalembertError):
 class EventLoop:
     """The motion at one time, and what happened up to it."""
 
-    def __init__(self, system: AbstractSystem, method: EventCapturing, start: Start, t1: float, grid: EqualSteps):
+    def __init__(
+        self, system: AbstractSystem, method: EventCapturing, start: Start, t1: float, grid: EqualSteps, engine: str
+    ):  # fmt: skip
         mechanics, layout, state, (t0, h, steps) = mechanics_of(system, start.rows), start.layout, start.state, grid
         self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
         self._kernels = kernels_of(system, method.smooth_part, layout, start.rows)
@@ -73,7 +75,8 @@ class EventLoop:
         self.impulse = np.zeros(self._shape)
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
-        self._t0, self._chunks = t0, SmoothChunks(system, method, layout, self._parameters, h, steps)
+        self._t0 = t0
+        self._chunks = SmoothChunks(system, method, layout, self._parameters, h, steps, engine)
 
     # -- time ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..arguments import floats
 from ..errors import InconsistentStart, InputError
 from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, Start, prepare_start
+from .contact_start import Judged
 from .family import equation_rows, flat_parameters, multipliers, observe
 from .options import Given, batched_fields
 from .scales import batch_scales, relative
@@ -87,6 +88,7 @@ class Members:
     count: int
     project: bool = False
     redundant: str = "refuse"
+    h: float = 0.0
 
     @cached_property
     def first(self) -> AbstractSystem:
@@ -118,8 +120,9 @@ class Members:
         q, second, name = self.rows
         v0, p0 = (second[k], None) if name == "v0" else (None, second[k])
         return prepare_start(
-            member(self.system, k), q[k], v0, p0, self.t0, project=self.project, redundant=self.redundant
-        )
+            member(self.system, k), q[k], v0, p0, self.t0, project=self.project, redundant=self.redundant,
+            judged=Judged(h=self.h),
+        )  # fmt: skip
 
     @cached_property
     def states(self) -> np.ndarray:

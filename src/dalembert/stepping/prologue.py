@@ -16,6 +16,7 @@ from ..problem import AbstractSystem
 from .backwards import cause_in_substeps
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
+from .contact_start import Judged
 from .family import facts_at, flat_parameters
 from .flat_gaps import cause_in_gaps
 from .noisy_run import NoisyRun
@@ -23,6 +24,7 @@ from .options import Given, Options
 from .redundant import RedundantRun
 from .run import Run, Status, ended, interrupted_after
 from .step import Layout, assemble
+from .step_sizes import usual_size
 
 
 def begin(
@@ -31,7 +33,7 @@ def begin(
     """Consistent starting values that suit the method; `strict` refuses small penetrations too."""
     start = prepare_start(
         system, *given, t0, project=options.project, redundant=options.redundant, any_velocity=options.any_velocity,
-        strict=strict,
+        judged=Judged(strict, usual_size(options.h)),
     )  # fmt: skip
     state = start.state
     if type(method).misfit_at is not Method.misfit_at:

@@ -36,6 +36,11 @@ def is_sequence(h) -> bool:
     return isinstance(h, list | tuple) or (not isinstance(h, str) and np.ndim(h) > 0)
 
 
+def usual_size(h) -> float:
+    """A step size that says how far a motion goes in a step: h, the largest of given ones, the first adaptive one."""
+    return h.h0 if isinstance(h, Adaptive) else float(np.max(np.abs(h)))
+
+
 class EqualSteps(NamedTuple):
     """Steps of one size that fill the interval from t0 on exactly."""
 

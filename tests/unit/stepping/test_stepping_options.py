@@ -26,9 +26,13 @@ PATHS = {
 }
 #: Which options a path refuses, with a word of the reason.
 REFUSED = {
-    ("events", "engine", "native"): "event capturing runs on XLA",
-    ("events", "engine", "cuda"): "event capturing runs on XLA",
-    ("events", "precision", "extended"): "event capturing runs on XLA",
+    (
+        "events",
+        "engine",
+        "native",
+    ): "looks for events by XLA, which engine='native' excludes; smooth steps are compiled",
+    ("events", "engine", "cuda"): "looks for events by XLA, which engine='cuda' excludes",
+    ("events", "precision", "extended"): "event capturing is computed in double precision",
     ("events", "compensated", False): "compensated has no meaning",
     ("single", "engine", "cuda"): "for batches",
     ("sizes", "engine", "cuda"): "for batches",
@@ -56,6 +60,14 @@ def run_of(path, **options):
 def test_what_a_path_cannot_do_is_refused(path, option, value):
     with pytest.raises(da.InputError, match=REFUSED[path, option, value]):
         run_of(path, **{option: value})
+
+
+@pytest.mark.parametrize("engine", ["auto", "xla"])
+def test_event_capturing_compiles_no_step_where_xla_is_asked_for(engine):
+    system, method, q0, v0, _ = PATHS["events"]
+    run = da.simulate(system, method, q0, v0, t=(0.0, 0.4), h=0.001, engine=engine)
+    assert (run.stats["compiled_steps"] > 0) == (engine == "auto")
+    assert run.stats["engine"].startswith("native" if engine == "auto" else "xla")
 
 
 @pytest.mark.parametrize(

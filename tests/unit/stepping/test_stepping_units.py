@@ -111,6 +111,40 @@ def test_small_penetrations(L, M, T):
             assert np.max(np.abs(run.q[0] / L - [1.0, 0.0])) < 1e-12
 
 
+class Falling(da.System):
+    """A ball with one coordinate: its gap is the only length."""
+
+    gravity: float = 9.81
+
+    def lagrangian(self, t, q, v):
+        return 0.5 * v @ v - self.gravity * q[0]
+
+    def gap(self, t, q):
+        return q
+
+
+@pytest.mark.parametrize("L", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("method", [da.MoreauJean(), da.SchatzmanPaoli()])
+def test_small_penetration_where_the_gap_is_the_only_length(L, method):
+    """Next to the motion within a step, h |v| + h^2 |a| = 1e-3 L."""
+    system, arguments = Falling(10.0 * L), {"t": (0.0, 0.1), "h": 0.01}
+    with pytest.warns(da.ContactWarning, match=r"penetrates contact gap\[0\]: gap = -"):
+        run = da.simulate(system, method, [-9e-10 * L], [0.0], **arguments)
+    assert np.max(np.abs(run.q)) < 2e-9 * L
+    with pytest.raises(da.InconsistentStart, match=r"penetrates .* pass project=True"):
+        da.simulate(system, method, [-2e-9 * L], [0.0], **arguments)
+    with pytest.warns(da.ContactWarning, match=r"penetrates contact gap\[0\]: gap = -"):
+        da.simulate(system, method, [-9e-10 * L], [0.5 * L], **arguments)
+
+
+def test_small_penetration_where_there_is_no_length_and_nothing_moves():
+    arguments = {"v0": [0.0], "t": (0.0, 0.1), "h": 0.01}
+    with pytest.warns(da.ContactWarning, match=r"penetrates contact gap\[0\]: gap = -"):
+        da.simulate(Falling(0.0), da.MoreauJean(), [-5e-7], **arguments)
+    with pytest.raises(da.InconsistentStart, match=r"penetrates .* pass project=True"):
+        da.simulate(Falling(0.0), da.MoreauJean(), [-2e-6], **arguments)
+
+
 class Box(da.System):
     """A square of side 2 with four corners over the ground, in x, y and the angle."""
 
