@@ -26,6 +26,7 @@ from .ensemble import ensemble_table
 from .first_result import first_result_table
 from .large_systems import large_systems_table
 from .longer_chains import longer_chains_table
+from .mechanisms import mechanisms_table
 from .pages import DOCS, ROOT, fill
 from .roundoff import constraint_table, energy_table
 from .spheres import spheres_table
@@ -43,6 +44,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "engine": lambda: engine_tables(repeats, share),
         "longer": lambda: {"longer": longer_chains_table(repeats, share)},
         "large": lambda: {"large": large_systems_table(share)},
+        "mechanisms": lambda: {"mechanisms": mechanisms_table(repeats, share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
         "contacts": lambda: {"contacts": contact_table(repeats, share)},
         "spheres": lambda: {"spheres": spheres_table(share)},

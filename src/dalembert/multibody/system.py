@@ -277,7 +277,22 @@ def _rigid(body: BodyElement, pose: Pose) -> list[tuple[str, Any]]:
 
 
 def row_names(system: MultibodySystem, kind: str = "holonomic") -> tuple[str, ...]:
-    """The names of the holonomic (or nonholonomic) constraints, in their order."""
+    """The names of the holonomic (or nonholonomic) constraints, in their order. They are found by tracing, which takes
+    long, and depend on the structure of the system only."""
+    key = jax.tree_util.tree_structure(system), kind
+    if key not in _ROW_NAMES:
+        while len(_ROW_NAMES) >= MOST_STRUCTURES:
+            _ROW_NAMES.pop(next(iter(_ROW_NAMES)), None)
+        _ROW_NAMES[key] = _traced_names(system, kind)
+    return _ROW_NAMES[key]
+
+
+#: Systems of so many structures have the names of their constraints kept.
+MOST_STRUCTURES = 64
+_ROW_NAMES: dict[tuple[Any, str], tuple[str, ...]] = {}
+
+
+def _traced_names(system: MultibodySystem, kind: str) -> tuple[str, ...]:
     names: list[str] = []
 
     def rows(t, q):

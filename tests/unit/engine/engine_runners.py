@@ -13,10 +13,12 @@ from dalembert.stepping.family import flat_parameters
 from dalembert.stepping.step import assemble
 
 
-def functions_and_start(system: str | da.System, method) -> tuple[StepFunctions, np.ndarray, np.ndarray]:
+def functions_and_start(
+    system: str | da.System, method, given: da.gallery.Start | None = None
+) -> tuple[StepFunctions, np.ndarray, np.ndarray]:
     """The step functions of a method on a system, or one named so, and the state and the parameters it starts from."""
     system = da.gallery.system_named(system)() if isinstance(system, str) else system
-    given = system.start()
+    given = given or system.start()
     system = prepared(system)
     start = prepare_start(system, given.q0, given.v0, None, 0.0, project=False, redundant="refuse")
     functions = assemble(system, method, start.layout, start.rows)

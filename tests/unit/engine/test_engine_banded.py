@@ -106,7 +106,7 @@ def test_steps_are_as_exact_as_straight_lines(method, monkeypatch):
     monkeypatch.setattr(translation, "ROLLED_FROM", 0)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner, banded = run()
-    assert all(block.band is not None for block in runner.step.reduced.blocks)
+    assert all(block.factored is not None for block in runner.step.reduced.blocks)
     exact = run(extended=True)[1].saved
     errors = [float(np.abs(chunk.saved - exact).max()) for chunk in (straight, banded)]
     assert errors[1] <= 3 * errors[0] <= 1e-8  # multipliers: the rest is a thousand times more exact
@@ -157,7 +157,7 @@ def test_a_small_step_that_would_take_too_many_operations_is_a_band():
 def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch):
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=6), da.Galerkin(2))
     monkeypatch.setattr(translation, "MOST_OPERATIONS", 5_000)
-    monkeypatch.setattr(array_elimination, "band_of", lambda *_: None)
+    monkeypatch.setattr(array_elimination, "solved_anew", lambda *_: None)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
     assert runner.report()["code"] == "straight-line"

@@ -63,6 +63,7 @@ def test_what_is_given_up_is_told(monkeypatch):
     monkeypatch.setattr(translation, "BANDS_FROM", 0)
     monkeypatch.setattr(translation, "MOST_OPERATIONS", 500)
     monkeypatch.setattr("dalembert.engine.runners.compiled.MOST_LONELY", -1)
+    monkeypatch.setattr("dalembert.engine.runners.compiled.LONELY_PART", 0.0)
     run = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=False)
     passes = run.report()["passes"]
     given_up = {(record["code"], record["pass"]): record["gave_up"] for record in passes if "gave_up" in record}

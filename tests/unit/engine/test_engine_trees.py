@@ -63,7 +63,7 @@ def test_of_the_two_bands_of_a_net_the_linear_one_is_not_iterated():
     functions, state, parameters = functions_and_start(Net(side=12), da.Rattle())
     native = choose_engine(functions, state, 0.0, 0.001, parameters, engine="native")
     blocks = native.step.reduced.blocks
-    assert all(block.band is not None for block in blocks)
+    assert all(block.factored is not None for block in blocks)
     assert [block.linear for block in blocks] == [False, True]
     chunk = native.run(native.first_carry(state), 0.0, 0.001, 40, 10, parameters, 40)
     assert (

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..contract import HISTORY, LOOK_ONLY
 from ..elimination.array_elimination import ArrayBlock
-from ..elimination.banded import BandedSolver, Places
 from ..machine.arithmetic import Arithmetic, Writer
 from ..program.array_program import CONST, INPUT, LINEAR
 from ..program.levels import AT_COMPILATION, FIRST_BLOCK, ONCE_A_RUN, ONCE_A_STEP
 from ..step.array_step import ArrayStep
 from .loop import POINTERS, StepLoop, added
 from .memory_access import LARGEST_SHUFFLE, WorkingMemory
+from .placed_solver import placed_solver
 from .schedule import CACHE_LINE, Constant, Expression, Loop, Memory, Operand, Stage, Strided, gathered, runs_of
 
 #: loops of one length that become one; LLVM takes very long for bodies of thousands of lines
@@ -83,7 +83,8 @@ class RolledEmitter(WorkingMemory, StepLoop):
     def _plan(self) -> None:
         step, program, levels = self.step, self.step.program, self.step.levels
         memory = self.memory = Memory(program)
-        self._bands: dict[int, BandedSolver] = {}
+        # blocks that are solved by functions of their own, and where these leave their largest multiplier, if they do
+        self._systems: dict[int, int | None] = {}
         self._fixed: list[tuple[int, np.ndarray]] = []  # numbers that lie in the memory from the start
         self._functions: list[str] = []
         place = self._place_inputs()
@@ -116,10 +117,10 @@ class RolledEmitter(WorkingMemory, StepLoop):
             here = place.copy()
             body = loops(in_loop[b], here)
             changing = block.growth[levels[block.growth] == FIRST_BLOCK + b]
-            if block.band is None:
+            if block.factored is None:
                 body += gathered(memory, block.update, here, self.update_place + first)
             else:
-                self._place_band(b, block, here, self.update_place + first)
+                self._place_system(b, block, here, self.update_place + first)
             watched, copies = self._watched(changing, here)
             self._iterations.append((body + copies, first, len(block.unknowns), watched))
             self._settled.append(loops(stages[FIRST_BLOCK + b], place))
@@ -136,37 +137,26 @@ class RolledEmitter(WorkingMemory, StepLoop):
         solutions = [(memory.region(len(nodes)), nodes) for nodes in step.reduced.solutions]
         updates, first = [], self.update_place
         for block in step.reduced.blocks:
-            updates += [(first, block.update)] if block.band is None else []
+            updates += [(first, block.update)] if block.factored is None else []
             first += len(block.unknowns)
         home = np.full(len(step.program), -1)
         for start, nodes in ((self.finish_place, step.finish), *solutions, *updates):
             home[nodes] = start + np.arange(len(nodes))
         return home
 
-    def _place_band(self, number: int, block: ArrayBlock, place: np.ndarray, target: int) -> None:
-        """Room for a band's solver, and tables of where it finds right side and entries and leaves the update."""
-        memory, program, band = self.memory, self.step.program, block.band
-        assert band is not None
-        solver = BandedSolver(f"banded{number}", band, self.arithmetic.scalar, self._width)
-        constant = program.code[block.update] == CONST
+    def _place_system(self, number: int, block: ArrayBlock, place: np.ndarray, target: int) -> None:
+        """Room for the solver of a system, and tables of where it finds right side and entries and leaves the
+        update."""
+        constant = self.step.program.code[block.update] == CONST
         found = np.array(place[block.update], dtype=np.int64)
-        found[constant] = memory.constant_places(block.update[constant])
-        places = Places(
-            storage=memory.region(solver.storage),
-            inverses=memory.region(band.size),
-            right=memory.region(band.size),
-            solution=memory.region(solver.solution),
-            scales=memory.region(band.size),
-            starts=memory.table(band.starts),
-            at=memory.table(band.at),
-            right_from=memory.table(found[: band.size]),
-            entry_from=memory.table(found[band.size :]),
-            target=memory.table(target + band.columns),
+        found[constant] = self.memory.constant_places(block.update[constant])
+        solver = placed_solver(
+            f"solve{number}", block.factored, self.memory, self.arithmetic, self._width, found, target
         )
-        self._bands[number] = solver
-        self._fixed.append((places.scales, band.scales))
-        self._functions.append(solver.text(places))
+        self._functions.append(solver.text)
+        self._fixed.append(solver.fixed)
         self.w.declarations |= solver.declarations
+        self._systems[number] = solver.growth
 
     def _watched(self, multipliers: np.ndarray, place: np.ndarray) -> tuple[list[tuple[int, int]], list[Loop]]:
         """Where multipliers lie side by side, (start, count), and loops that bring the others together."""
@@ -353,8 +343,11 @@ class RolledEmitter(WorkingMemory, StepLoop):
         loops, first, count, watched = self._iterations[block]
         w, constant = self.w, self.arithmetic.constant
         self._perform(loops)
-        if block in self._bands:
-            w.put(f"call void @banded{block}(ptr %work, ptr %places)")
+        if block in self._systems:
+            w.put(f"call void @solve{block}(ptr %work, ptr %places)")
+            growth = self._systems[block]
+            if growth is not None:
+                self.watch([w.load("%work", growth)])
         w.put(f"store {self.arithmetic.number} {constant(0.0)}, ptr {self.probe}")
         share = w.new(f"load {self.arithmetic.number}, ptr {self.share}")
 

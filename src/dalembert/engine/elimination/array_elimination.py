@@ -16,10 +16,12 @@ from ..program.passes import Draft, Pass, run_passes
 from ..values.array_values import ArrayValues, Rewriting
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .array_substitution import Substituted, substitute_linear
-from .banded import Band, band_of
+from .banded import Band
 from .block_triangular import matched_rows
 from .dependence import held_behind_steps
 from .equilibration import Scaling, check_structure
+from .fronts import Fronts
+from .solved_anew import solved_anew
 from .sparse_elimination import PIVOT_THRESHOLD
 
 #: more Newton blocks than this in a row are solved as one
@@ -40,7 +42,7 @@ class Plan:
     """How the passes treat what is irregular."""
 
     in_loops: bool = True  # eliminate in loops what Newton finds together; else only where it has few entries
-    in_bands: bool = True  # leave it as a band, if it is one and loops are not possible or take pivots that get small
+    in_systems: bool = True  # leave it as a band or in fronts, if loops are not possible or take pivots that get small
     most_cost: float = np.inf  # the largest Markowitz cost of a substitution
     uniform: bool = False  # take exceptions among what is substituted for a sign that loops will fall to pieces
 
@@ -62,9 +64,9 @@ class ArrayBlock:
     """Unknowns that Newton finds together."""
 
     unknowns: np.ndarray
-    update: np.ndarray  # x <- x - update; or, for a band, what it is found from: right side and entries, in its order
+    update: np.ndarray  # x <- x - update; or, where it is found anew, what from: right side and entries, in their order
     growth: np.ndarray  # multipliers of the elimination, to be watched
-    band: Band | None = None
+    factored: Band | Fronts | None = None  # how the system is solved anew in every iteration, if it is
     linear: bool = False  # in its own unknowns
 
 
@@ -81,9 +83,9 @@ class ArrayReduced:
     _stages: tuple[Rewriting, ...]
 
     @property
-    def only_bands(self) -> bool:
+    def exchanges_rows(self) -> bool:
         """Whether Newton's iteration chooses all of its pivots anew."""
-        return all(block.band is not None for block in self.blocks)
+        return all(block.factored is not None for block in self.blocks)
 
     def nodes(self) -> list[np.ndarray]:
         """All operations that are named here."""
@@ -221,12 +223,12 @@ def eliminate_blocks(draft: ArrayElimination) -> None:
             factors = ArrayFactors(program, system, draft.values, scaling.rows)
         except TooIrregular as failure:
             factors, too_irregular = None, failure
-        if plan.in_bands and (factors is None or not (factors.safe and factors.regular)):
-            banded = _banded(system, equations, unknowns, solved(right[equations]), scaling.rows[equations])
-            if banded is not None:
-                banded.linear = linear
+        if plan.in_systems and (factors is None or not (factors.safe and factors.regular)):
+            right_now = solved(right[equations])
+            left = solved_anew(system, equations, unknowns, right_now, draft.values, scaling.rows[equations])
+            if left is not None:
                 block_of[unknowns] = len(blocks)
-                blocks.append(banded)
+                blocks.append(ArrayBlock(unknowns, left[1], np.zeros(0, np.int64), left[0], linear))
                 continue
         if factors is None:
             too_irregular.left = len(unknowns) / n
@@ -285,19 +287,6 @@ def reduce_arrays(
 
 def _changes_of_stride(rows: np.ndarray) -> int:
     return int(np.count_nonzero(np.diff(np.diff(np.sort(rows)))))
-
-
-def _banded(
-    system: Matrix, equations: np.ndarray, unknowns: np.ndarray, right: np.ndarray, scales: np.ndarray
-) -> ArrayBlock | None:
-    """A system that is solved as a band in every iteration, if it is one."""
-    row, column = np.zeros(system.size, np.int64), np.zeros(system.size, np.int64)
-    row[equations], column[unknowns] = np.arange(len(equations)), np.arange(len(unknowns))
-    band = band_of(row[system.rows], column[system.columns], scales)
-    if band is None:
-        return None
-    needed = np.concatenate([right[band.rows], system.nodes[band.entries]])
-    return ArrayBlock(unknowns, needed, np.zeros(0, np.int64), band)
 
 
 def largest_sizes(values: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class Equations:
         names = tuple(str(k) for k in range(n))
         x = self.program.inputs("x", n)
         try:
-            plan = Plan(in_bands=False)
+            plan = Plan(in_systems=False)
             reduce_arrays(self.program, x, self.residual, self.entries, self.samples, (names, names), plan)
         except TooIrregular as failure:
             return failure

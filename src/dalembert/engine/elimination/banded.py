@@ -19,6 +19,8 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
+from .fronts import PIVOT_COST, ROW_COST, VECTOR
+
 #: multiplications for an unknown above which a sparse factorisation is quicker
 MOST_WORK = 40_000
 
@@ -41,6 +43,11 @@ class Band:
     def work(self) -> int:
         """Multiplications for one solution."""
         return self.size * (self.below + 2) * (self.below + self.above + 1)
+
+    @property
+    def cost(self) -> float:
+        """Predicted time of one solution, in operations on a vector."""
+        return self.size * (PIVOT_COST + (self.below + 1) * (ROW_COST - -(self.below + self.above + 1) // VECTOR))
 
 
 def band_of(rows: np.ndarray, columns: np.ndarray, scales: np.ndarray, most_work: int = MOST_WORK) -> Band | None:

@@ -171,8 +171,11 @@ SHAKEN = 16 * EPSILON
 
 
 def _row_weights(jacobian: sparse.csr_matrix, update: np.ndarray) -> np.ndarray:
-    """One over sum_j |J_ij dx_j|: equations in different units are compared by what an update changes in them."""
-    sizes = abs(jacobian) @ np.abs(update)
+    """One over sum_j |J_ij dx_j|: equations in different units are compared by what an update changes in them.
+
+    An update that is zero but for the roundoff of the others changes an equation by roundoff, which is no size to
+    compare with."""
+    sizes = abs(jacobian) @ (np.abs(update) + EPSILON * np.max(np.abs(update), initial=0.0))
     return np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 0.0)
 
 

@@ -22,8 +22,9 @@ from ..step.step_program import StepProgram
 #: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
 #: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
 QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
-#: Operations that belong to no loop from which on rolling a step up is not worth while.
-MOST_LONELY = 6_000
+#: Operations that belong to no loop, and the part of all of them, from which on rolling a step up is not worth while:
+#: each is an instruction or two of its own.
+MOST_LONELY, LONELY_PART = 6_000, 1 / 8
 #: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
 OPERATIONS_AT_ONCE = 4
 
@@ -71,7 +72,7 @@ class CompiledLoops:
         with logged(log, self.kind, "schedule", operations) as loops:
             emitter = RolledEmitter(step, arithmetic, compensated, lanes())
             loops["alone"] = int(emitter.lonely)
-            if emitter.lonely > MOST_LONELY:
+            if emitter.lonely > max(MOST_LONELY, LONELY_PART * operations["operations"]):
                 raise TooIrregular
         with logged(log, self.kind, "emit", loops) as after:
             text = emitter.text()

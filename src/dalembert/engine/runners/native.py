@@ -288,7 +288,7 @@ class NativeRun(Runner):
     @property
     def _pivots_are_good(self) -> bool:
         """Where only a projection is iterated for, it began as near as it can; bands choose pivots themselves."""
-        in_bands = isinstance(self.step, ArrayStep) and self.step.reduced.only_bands
+        in_bands = isinstance(self.step, ArrayStep) and self.step.reduced.exchanges_rows
         return self.functions.explicit or in_bands
 
     def _restarted(self, carry: Carry) -> Carry:

@@ -40,7 +40,7 @@ class RolledScaling:
         self._code, self._dtype, self._functions = code, dtype, functions
         self._groups, self._parts = scale_groups(step), [slice(*part) for part in parts_of_state(step)]
         # with exchanges of rows, that updates are rough is due to the equations; else it may be due to bad pivots
-        self._exchanges = step.reduced.only_bands
+        self._exchanges = step.reduced.exchanges_rows
         count = len(step.unknowns)
         sizes = (count, len(step.remembered), len(step.reduced.blocks))
         self._room = room_for(

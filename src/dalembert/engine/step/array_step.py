@@ -81,11 +81,11 @@ class ArrayStep:
         in_updates = self.program.needed(self.updates)
         in_step = self.program.needed(np.concatenate([self.updates, self.finish, self.guess]))
         in_loop = in_updates[self.levels[in_updates] >= FIRST_BLOCK]
-        in_bands = sum(block.band.work for block in self.reduced.blocks if block.band is not None)
+        anew = sum(block.factored.work for block in self.reduced.blocks if block.factored is not None)
         return {
             **self.reduced.statistics,
-            "operations_per_iteration": operation_count(self.program, in_loop) + in_bands,
-            "operations_per_step": operation_count(self.program, in_step) + in_bands,
+            "operations_per_iteration": operation_count(self.program, in_loop) + anew,
+            "operations_per_step": operation_count(self.program, in_step) + anew,
         }
 
     def evaluator(self, nodes: np.ndarray, arrays=np) -> ArrayEvaluator:
