@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from scipy.linalg import block_diag
 
-from ..arguments import choice, count, floats, positive, shown
+from ..arguments import count, floats, positive, shown
 from ..errors import DalembertError, InputError, StepFailure
 from ..later import Later
 from ..method import Method
@@ -140,7 +140,8 @@ class _Problem:
         if any(motion.values.shape[1] != self.outputs for motion in self.motions):
             raise InputError("all motions must have the same number of outputs.")
         self.places = _places(system, parameters)
-        if isinstance(free, str) or any(choice("free", name, ("q0", "v0", "bias")) != name for name in free):
+        known = ("q0", "v0", "bias")
+        if not isinstance(free, tuple | list) or not all(isinstance(name, str) and name in known for name in free):
             raise InputError(f'free must be a sequence of "q0", "v0" and "bias", got {shown(free)}.')
         self.free = tuple(name for name in ("q0", "v0", "bias") if name in free)
         self.noise = None
@@ -292,7 +293,7 @@ def _places(system: AbstractSystem, parameters: Any) -> dict[str, slice]:
     known = parameter_places(system)
     if isinstance(parameters, str) or not isinstance(parameters, tuple | list) or not parameters:
         raise InputError(f"parameters must be names of fields, of {', '.join(known)}; got {shown(parameters)}.")
-    wrong = [name for name in parameters if name not in known]
+    wrong = [name for name in parameters if not isinstance(name, str) or name not in known]
     if wrong or len(set(parameters)) < len(parameters):
         raise InputError(f"parameters must be different names of fields, of {', '.join(known)}; got "
                          f"{shown(parameters)}.")  # fmt: skip

@@ -68,7 +68,7 @@ class Motion:
             raise InputError("a measured motion must have a time after its start.")
         self.control, self.inputs = self._control(system, record.control)
         length = float(self.times[-1]) - self.t0
-        steps = int(np.ceil(length / h - 1e-9))
+        steps = max(1, int(np.ceil(length / h - 1e-9)))
         if self.inputs is not None:
             steps = len(self.inputs)
         self.end, self.size = float(self.times[-1]), length / steps

@@ -121,6 +121,8 @@ def test_what_cannot_be_told_is_said():
         ({}, {"parameters": ["mass"]}, "names of fields"),
         ({}, {"noise": -1.0}, "noise must be"),
         ({}, {"free": ["all"]}, "free"),
+        ({}, {"free": True}, "free"),
+        ({}, {"parameters": [[1.0]]}, "names of fields"),
     ],
 )
 def test_what_is_wrong_is_said(data, options, message):
