@@ -24,7 +24,7 @@ NOT_CALLED = {
     "Equilibrium", "Events", "Frictionless", "Interpolated",
     "Fit", "gym",
     "PredictiveControl",
-    "Linearisation", "Regulator", "StepperState", "Tracker", "View",
+    "Linearisation", "Regulator", "Sensitivity", "StepperState", "Tracker", "View",
     "McLachlanPerlmutter", "Method", "ModifiedLobatto", "NewtonCoulomb", "Recommendation", "State", "Step",
     "StepResolution", "Sweep", "Status", "GaussSpark", "LobattoSpark", "diagnostics", "errors", "invariants", "methods",
     "tableaux",
@@ -32,7 +32,8 @@ NOT_CALLED = {
     "DifferentialAlgebraicInequality", "Rattle", "Shake", "SchatzmanPaoli", "Trajectory",
 }  # fmt: skip
 #: Targets of which one call compiles for seconds.
-SLOW = ("symplectic_defect", "measure_claims", "work_precision", "recommend", "sweep", "observed_order of runs",
+SLOW = ("sensitivity", "monodromy", "lyapunov_spectrum",
+        "symplectic_defect", "measure_claims", "work_precision", "recommend", "sweep", "observed_order of runs",
         "radau_iia", "lobatto_iiia", "half_explicit", "reversibility_defect", "discrete_principle", "boundary_value",
         "optimal_control", "Measured", "fit",
         "events", "EventCapturing", "animate", "DAE", "Composition", "MoreauJean", "plots.", "Trajectory.plot",

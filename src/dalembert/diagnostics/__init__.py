@@ -6,6 +6,7 @@ from .convergence import EndErrors, ObservedOrder, WorkPrecision, end_errors, ob
 from .foreign import ForeignRun, ForeignSolver, foreign_solvers
 from .invariants import Drift, drift
 from .jumps import hausdorff_distance, l1_error, l2_error, uniform_error
+from .lyapunov import lyapunov_spectrum
 from .principle import DiscretePrinciple, discrete_principle, exact_principle
 from .rank import ConstraintRank, constraint_rank
 from .recommendation import Candidate, Recommendation, recommend
@@ -43,6 +44,7 @@ __all__ = [
     "hausdorff_distance",
     "l1_error",
     "l2_error",
+    "lyapunov_spectrum",
     "measure_claims",
     "measured",
     "observed_order",

@@ -43,7 +43,7 @@ def symplectic_defect(
     if int(status) != 0 or not np.all(np.isfinite(derivative)):
         raise InputError(f"the step from t0 = {t0:g} with h = {h:g} failed; use a smaller h.")
     J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    T = _tangent_basis(system, t0, start.q, start.v, start.p)
+    T = tangent_basis(system, t0, start.q, start.v, start.p)
     DF = np.asarray(derivative) @ T
     return float(np.linalg.norm(DF.T @ J @ DF - T.T @ J @ T, ord=2))
 
@@ -60,7 +60,7 @@ def _derivative_of_step(mechanics: Mechanics, method: Method, z, t0: float, h: f
     return jax.jacfwd(one_step, has_aux=True)(z)
 
 
-def _tangent_basis(system: AbstractSystem, t, q, v, p) -> np.ndarray:
+def tangent_basis(system: AbstractSystem, t, q, v, p) -> np.ndarray:
     """Orthonormal columns spanning {(a, b): g_q a = 0, d(g_q v + g_t) = 0}; v(q, p) is that of `legendre`."""
     normals = np.asarray(_normals(mechanics_of(system), jnp.asarray(t, jnp.float64), *map(jnp.asarray, (q, v, p))))
     _, singular, directions = np.linalg.svd(normals)

@@ -4,6 +4,7 @@ from .boundary import boundary_value
 from .controlled import InputNodes, Sampled
 from .environment import gym
 from .interpolated import interpolated
+from .sensitivities import Sensitivity, monodromy, sensitivity
 from .simulate import simulate
 from .step_function import step_function
 from .stepper import Stepper, StepperState
@@ -12,12 +13,15 @@ from .sweep import Sweep, sweep
 __all__ = [
     "InputNodes",
     "Sampled",
+    "Sensitivity",
     "Stepper",
     "StepperState",
     "Sweep",
     "boundary_value",
     "gym",
     "interpolated",
+    "monodromy",
+    "sensitivity",
     "simulate",
     "step_function",
     "sweep",
