@@ -122,6 +122,7 @@ class SparseNewton:
 
     def _iterated(self, x: np.ndarray, moment: tuple, rows: tuple) -> tuple[np.ndarray | None, int]:
         before, fresh, helped, served, jacobian = np.inf, False, False, self._renewals == 0, None
+        sign = self._sign
         if not served:
             self._solve, self._renewals = None, self._renewals - 1
         for count in range(1, MAX_ITERATIONS + 1):
@@ -133,6 +134,7 @@ class SparseNewton:
                     factors = sparse_linalg.splu(sparse.csc_matrix(jacobian))
                 except RuntimeError:  # exactly singular
                     return None, count
+                sign = self._sign
                 self._solve, self._sign = factors.solve, _sign_of_determinant(factors) if self._meant else 0.0
                 self.factorisations += 1
                 fresh = True
@@ -142,9 +144,14 @@ class SparseNewton:
             if not np.all(np.isfinite(update)):
                 self._solve = None
                 return None, count
-            x = x - update
+            earlier, x = x, x - update
             size = self._scaled(update, x)
             measured = np.isfinite(before)
+            if fresh and size > before and before <= UPDATE_TOLERANCE:
+                # Newton had converged up to roundoff before this factorisation, which is of no use there: derivatives
+                # of difference quotients, such as those of energy-momentum methods, are roundoff near a solution
+                self._solve, self._sign = None, sign
+                return earlier, count
             contraction = size / before if measured else 1.0
             if (fresh and size <= UPDATE_TOLERANCE) or size * contraction <= ROUNDOFF:
                 return x, count
