@@ -8,7 +8,7 @@ ORACLES := $(VENV)/.installed-oracles
 FUZZ_MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-long test-browser lint format docs bench bench-peers clean
+.PHONY: help release run demo test test-long test-browser lint format docs bench bench-peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,11 @@ bench-peers: $(INSTALLED) ## Compare with other programs, each installed into .p
 
 audit: $(INSTALLED) ## Measure every claim of every method on every system, into docs/audit.md
 	$(BIN)/python docs/make_audit.py
+
+release: $(INSTALLED) ## Build wheel and sdist into dist/ and try each in an empty environment
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python tests/try_release.py dist
 
 clean: ## Remove everything generated except the virtual environment
 	rm -rf report report-demo site build dist .pytest_cache .ruff_cache .hypothesis

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import dalembert as da
 
 PACKAGE = pathlib.Path(da.__file__).parent
-#: The files of the gallery and of what is checked everywhere say nothing about the way.
-LEFT_OUT = ("arguments.py", "gallery/")
+#: Files of the gallery, of what is checked everywhere and of how rooms are loaded say nothing about the way.
+LEFT_OUT = ("__init__.py", "arguments.py", "gallery/")
 
 
 def pendulum() -> None:

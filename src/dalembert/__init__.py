@@ -10,8 +10,9 @@ import pathlib as _pathlib
 import sys as _sys
 
 from . import later as _later
+from . import optional as _optional
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Who provides what a class only names, because data flows downward: pictures of trajectories, poses of models.
 _later.PROVIDERS |= {
@@ -67,6 +68,15 @@ class _DoublePrecision:
         return spec
 
 
+class _Missing:
+    """The last to be asked for a module: it finds none, but optional packages are explained."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name in _optional.EXTRA_OF:
+            _optional.explain(name)
+
+
+_sys.meta_path.append(_Missing())  # pyright: ignore[reportArgumentType]
 if "jax" in _sys.modules:
     _sys.modules["jax"].config.update("jax_enable_x64", True)
 else:

@@ -29,6 +29,10 @@ class UnsupportedByEngine(DalembertError):
     """The native engine met something that it does not translate; the XLA engine takes over."""
 
 
+class MissingPackage(DalembertError, ModuleNotFoundError):
+    """An optional package is not installed; the message names the extra of this library that has it."""
+
+
 class StepFailure(DalembertError, RuntimeError):
     """A step could not be completed; `.trajectory` holds everything up to it."""
 

@@ -16,6 +16,7 @@ ROOMS = (
     "errors",
     "interruption",
     "later",
+    "optional",
     "arguments",
     "problem",
     "multibody",
