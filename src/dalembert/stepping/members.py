@@ -136,6 +136,7 @@ class Members:
         other = -equation_rows(self.first, which, np.zeros_like(q), t, q, second, parameters=self.parameters)
         v, p = (second, other) if name == "v0" else (other, second)
         self._check(t, q, v, p)
+        self._check_gaps(t, q, v, p)
         impulses = np.zeros((self.count, layout.contacts * layout.directions))
         lam = multipliers(self.first, None, t, q, v, p, self.parameters)
         return np.concatenate([q, p, v, lam, impulses], axis=1)
@@ -157,6 +158,17 @@ class Members:
                     f"{type(first).__name__}: member {worst} of the batch violates a {which} at {kind} level "
                     f"by {defect[worst]:.6g}, expected 0. Correct q0 or {self.rows.name}, or pass project=True."
                 )
+
+    def _check_gaps(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> None:
+        """Refuse a batch of which a member penetrates; members with a negative gap are judged like single starts."""
+        if not self.first.provides("gap"):
+            return
+        gaps = observe(self.first, "gap", t, q, v, p, self.parameters)
+        for k in np.flatnonzero(np.any(gaps < 0, axis=1) | ~np.all(np.isfinite(gaps), axis=1)):
+            try:
+                self.start_of(int(k))
+            except InconsistentStart as reason:
+                raise InconsistentStart(f"member {k} of the batch: {reason}") from reason
 
     @property
     def layout(self) -> Layout:

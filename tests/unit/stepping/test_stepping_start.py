@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pytest
 
 import dalembert as da
 from dalembert.stepping.consistent import _eager_start
@@ -39,3 +40,10 @@ def test_what_a_caller_changes_is_his_own():
     again = da.consistent(system, start.q0, start.v0)
     np.testing.assert_array_equal(again.q, kept[0])
     np.testing.assert_array_equal(again.lam, kept[1])
+
+
+def test_a_member_that_penetrates_is_named():
+    """Only the first member of a batch was judged: the others began inside the floor, without a word."""
+    ball = da.gallery.BouncingBall()
+    with pytest.raises(da.InconsistentStart, match=r"member 2 of the batch: BouncingBall: the start penetrates"):
+        da.simulate(ball, da.MoreauJean(), [[1.0], [0.5], [-0.2]], np.zeros((3, 1)), t=(0, 1), h=0.1)
