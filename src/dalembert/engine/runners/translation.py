@@ -55,8 +55,9 @@ def loops() -> Way:
 
 def ways(functions: StepFunctions, arithmetic: Arithmetic) -> list[Way]:
     """What is tried for a step, the first that is not given up being taken."""
-    if functions.guard is not None:  # loops do not ask for it
-        return [straight_lines(MOST_OPERATIONS)] if functions.size < GUARDED_UP_TO else []
+    if functions.guard is not None:  # loops do not ask for it; without code a step takes a hundred times as long
+        few = functions.size < ROLLED_FROM
+        return [straight_lines(math.inf if few else MOST_OPERATIONS)] if functions.size < GUARDED_UP_TO else []
     if functions.size >= ROLLED_FROM:  # straight lines would take minutes to compile: only where nothing else can
         return [loops(), *([straight_lines()] if arithmetic.extended else [])]
     # explicit steps have nothing that a band could do better; contacts were quicker in straight lines
