@@ -31,15 +31,18 @@ CASES = [
     pytest.param(da.gauss_spark(3), 6, 2e-3, id="gauss-spark-3", marks=pytest.mark.long),
     pytest.param(da.Composition(da.Rattle(), "yoshida4"), 4, 5e-4, id="yoshida4", marks=pytest.mark.long),
     pytest.param(da.Composition(da.Rattle(), "kahan-li6"), 6, 1e-3, id="kahan-li6", marks=pytest.mark.long),
-    pytest.param(da.Taylor(8), 8, 2e-3, id="taylor-8", marks=pytest.mark.long),
+    pytest.param(da.Taylor(8), 8, 4e-3, id="taylor-8", marks=pytest.mark.long),
 ]
 
 
 @pytest.mark.parametrize("coordinates", ["directors", "joints"])
 @pytest.mark.parametrize(("method", "order", "h"), CASES)
 def test_orders_in_both_formulations(method, order, h, coordinates):
-    coarse, fine = (error(coordinates, method, step)[0] for step in (h, h / 2))
-    assert np.log2(coarse / fine) == pytest.approx(order, abs=0.2 if order < 8 else 0.5)
+    # order 8 falls to the last digit of the reference within few halvings: one slope over two of them, h to h / 4, is
+    # 8.3 by directors, where those of one halving each are 9.2 and 7.4, and 7.9 in joints
+    ratio = 2 if order < 8 else 4
+    coarse, fine = (error(coordinates, method, step)[0] for step in (h, h / ratio))
+    assert np.log2(coarse / fine) / np.log2(ratio) == pytest.approx(order, abs=0.2 if order < 8 else 0.4)
     assert fine < 1e-2
 
 
