@@ -208,8 +208,8 @@ def test_starts_off_the_manifold_and_wrong_names():
         da.simulate(NonlinearReaction(), da.SymplecticEuler(), y0=[1.0, 1.0], z0=[1.0, 1.2], t=(0.0, 0.1), h=0.05)
     with pytest.raises(da.InputError, match="give q0 or y0, not both"):
         da.simulate(NonlinearReaction(), da.SymplecticEuler(), [1.0, 1.0], y0=[1.0, 1.0], z0=[1.0, 1.0])
-    with pytest.raises(da.MethodDoesNotFit, match="Rattle does not treat overdetermined"):
-        da.simulate(NonlinearReaction(), da.Rattle(), y0=[1.0, 1.0], z0=[1.0, 1.0])
+    with pytest.raises(da.MethodDoesNotFit, match="Taylor does not treat overdetermined"):
+        da.simulate(NonlinearReaction(), da.Taylor(4), y0=[1.0, 1.0], z0=[1.0, 1.0])
 
 
 def test_an_overdetermined_run_has_no_energy():

@@ -174,9 +174,10 @@ def _row_weights(jacobian: sparse.csr_matrix, update: np.ndarray) -> np.ndarray:
     """One over sum_j |J_ij dx_j|: equations in different units are compared by what an update changes in them.
 
     An update that is zero but for the roundoff of the others changes an equation by roundoff, which is no size to
-    compare with."""
-    sizes = abs(jacobian) @ (np.abs(update) + EPSILON * np.max(np.abs(update), initial=0.0))
-    return np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 0.0)
+    compare with: that equation has no weight."""
+    sizes, terms = abs(jacobian) @ np.abs(update), abs(jacobian) @ np.ones(len(update))
+    known = sizes > SHAKEN * np.max(np.abs(update), initial=0.0) * terms
+    return np.where(known, 1 / np.where(known, sizes, 1.0), 0.0)
 
 
 def _is_noise(residual: Callable, x: np.ndarray, rest: tuple, update: np.ndarray) -> bool:
