@@ -58,9 +58,9 @@ def test_other_ways_to_take_the_steps(tmp_path):
     stored = da.simulate(**arguments, h=0.02, checkpoint=tmp_path / "run.zarr")
     batch = da.simulate(**(arguments | {"q0": [q0, q0], "v0": [v0, v0]}), h=0.02)
     traced = jax.jit(lambda q: da.simulate(**(arguments | {"q0": q}), h=0.02).q)(q0)
-    for q in (given.q, batch.q[1], traced):
+    # one with a store chooses its pivots at its own start, whatever ran before: it may differ in the last place
+    for q in (given.q, batch.q[1], traced, stored.q):
         np.testing.assert_allclose(q, run.q, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(stored.q, run.q)
     np.testing.assert_allclose(given.interpolate(0.33).q, run.interpolate(0.33).q, rtol=0, atol=1e-12)
 
 
