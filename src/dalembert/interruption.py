@@ -50,6 +50,7 @@ class Interruption:
         self.wanted = False
         self._at_once, self._outer, self._before = at_once, None, None
         self._entered = self._signalled = self._calling = self._due = self._abandoned = False
+        self._begun = 0.0
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
@@ -58,7 +59,7 @@ class Interruption:
                 raise KeyboardInterrupt("the run before this one was interrupted")
             self._outer, self._before = _main.current, _signal.getsignal(_NUMBER)
             if self._outer is not None or self._before is signal.default_int_handler:
-                _main.current, self._entered = self, True
+                _main.current, self._entered, self._begun = self, True, time.monotonic()
                 _signal.signal(_NUMBER, self._handle)
         return self
 
@@ -69,6 +70,10 @@ class Interruption:
             if self._signalled and exception[0] is None:
                 if self._at_once:
                     raise KeyboardInterrupt
+                _main.ended = time.monotonic()
+            elif self._outer is None and _main.ended >= self._begun:
+                # an interrupted run was a part of this call, which gives back what it has reached only now: in the
+                # first run of a process it may have taken long to load what makes a record of it
                 _main.ended = time.monotonic()
 
     def call(self, function: Callable, *arguments) -> Any:

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -31,6 +32,7 @@ while True:
 #: JAX, whose loading is interrupted at the first attempt.
 INTERRUPTED = """
 import sys
+import time
 import dalembert
 
 class Interrupting:
@@ -76,3 +78,16 @@ def test_a_program_that_is_being_loaded_is_interrupted(tmp_path):
 
 def test_numbers_have_64_bits_also_after_an_interrupted_attempt_to_load_jax(tmp_path):
     assert ended(INTERRUPTED, tmp_path).stdout.split() == ["interrupted", "True"]
+
+
+def test_a_run_is_known_to_be_cut_short_however_long_its_record_takes():
+    """The next run was begun as if nothing had been pressed, where the call had gone on for more than a second."""
+    with interruption.Interruption(at_once=True):
+        with interruption.Interruption() as run:
+            signal.raise_signal(signal.SIGINT)
+            assert run.wanted
+        time.sleep(interruption.SOON + 0.2)
+    with pytest.raises(KeyboardInterrupt, match="the run before"), interruption.Interruption():
+        pass
+    with interruption.Interruption():  # said once
+        pass
