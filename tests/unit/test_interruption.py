@@ -53,20 +53,29 @@ print(jax.config.jax_enable_x64)
 
 def ended(program: str, folder, name: str = "program") -> subprocess.CompletedProcess:
     (folder / f"{name}.py").write_text(program)
-    command = [sys.executable, "-c", f"import {name}"]
+    # a test run that was started in the background ignores Ctrl-C, and so would what it starts
+    listening = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import {name}"
+    command = [sys.executable, "-c", listening]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.fixture
+def listening():
+    """Python's own handler, also where the tests were started in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 def test_a_module_is_loaded_whole(tmp_path, monkeypatch):
     (tmp_path / "pressed_while_loading.py").write_text(PRESSED)
     monkeypatch.syspath_prepend(tmp_path)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             interruption.loaded("pressed_while_loading")
         assert sys.modules["pressed_while_loading"].whole
     finally:
-        signal.signal(signal.SIGINT, before)
         sys.modules.pop("pressed_while_loading", None)
 
 
@@ -80,6 +89,7 @@ def test_numbers_have_64_bits_also_after_an_interrupted_attempt_to_load_jax(tmp_
     assert ended(INTERRUPTED, tmp_path).stdout.split() == ["interrupted", "True"]
 
 
+@pytest.mark.usefixtures("listening")
 def test_a_run_is_known_to_be_cut_short_however_long_its_record_takes():
     """The next run was begun as if nothing had been pressed, where the call had gone on for more than a second."""
     with interruption.Interruption(at_once=True):
