@@ -48,7 +48,7 @@ def latency(page, slider: str) -> tuple[float, float]:
 def first_picture(browser) -> float:
     """Seconds from the command to the first picture, everything compiled before."""
     begun = time.monotonic()
-    command = [sys.executable, "-m", "dalembert", "studio", "double-pendulum", "--no-browser"]
+    command = [sys.executable, "-u", "-m", "dalembert", "studio", "double-pendulum", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         address = running.stdout.readline().split()[-1]
