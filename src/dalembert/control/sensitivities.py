@@ -26,6 +26,7 @@ from ..method import Method
 from ..problem import AbstractSystem
 from ..stepping import Family, Layout, assemble, flat_parameters, for_family, layout_of, parameter_places
 from ..trajectory import Trajectory
+from .step_maps import StepParts
 
 
 class RunSensitivity(NamedTuple):
@@ -36,15 +37,8 @@ class RunSensitivity(NamedTuple):
     of_v: np.ndarray
 
 
-class _Parts(NamedTuple):
-    guess: RowFunction
-    solve: RowNewton
-    block: RowJacobian  # of (x, s, theta): residual, and the state at the end
-    size: int
-
-
 @for_family(maxsize=32)
-def _parts(family: Family, method: Method, layout: Layout, which: tuple[int, ...]) -> _Parts:
+def _parts(family: Family, method: Method, layout: Layout, which: tuple[int, ...]) -> StepParts:
     """The traced step of a system, with some of its parameters as unknowns; `driven` where it has inputs."""
     member, n = family.at(np.zeros(family.size)), layout.n
     functions, places = assemble(member, method, layout, None), parameter_places(member)
@@ -76,7 +70,7 @@ def _parts(family: Family, method: Method, layout: Layout, which: tuple[int, ...
     def guess(t, h, state, theta, U, parameters):
         return functions.guess(t, h, state, at(theta, U, t, h, parameters))
 
-    return _Parts(RowFunction(guess), RowNewton(residual, functions.blocks), RowJacobian(block), size)
+    return StepParts(RowFunction(guess), RowNewton(residual, functions.blocks), RowJacobian(block), size)
 
 
 def run_sensitivity(run: Trajectory, which: tuple[int, ...], at_start: np.ndarray, U: np.ndarray) -> RunSensitivity:

@@ -38,7 +38,7 @@ class StepParts(NamedTuple):
 
     guess: RowFunction
     solve: RowNewton
-    block: RowJacobian  # of (x, s, u): residual, and the state at the end
+    block: RowJacobian  # of (x, s, and the inputs or parameters): residual, and the state at the end
     size: int
 
 
