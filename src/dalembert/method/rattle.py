@@ -60,16 +60,16 @@ class ShakeUnknowns(NamedTuple):
     q2: jax.Array
 
 
-def _reaction(m: Mechanics, t, h, q, v, p, L) -> Any:
-    """h^2/2 (G^T lam - N(t, q, v, lam)) with L = h^2/2 lam."""
+def _reaction(m: Mechanics, t, scale, q, v, p, L) -> Any:
+    """scale (G^T lam - N(t, q, v, lam)) with L = scale lam."""
     if m.rough_holonomic:
-        return h**2 / 2 * m.holonomic_reaction(t, q, v, p, 2 * L / h**2)
+        return scale * m.holonomic_reaction(t, q, v, p, L / scale)
     return m.constraint_force(t, q, L)
 
 
 def _position_step(m: Mechanics, t0, h, q0, p0, V0, V1, p_half, q1, L0, label: str) -> dict[str, jax.Array]:
     """The five equations of the module's docstring, from (q0, p0) to q1."""
-    t1, R0 = t0 + h, _reaction(m, t0, h, q0, V0, p_half, L0)
+    t1, R0 = t0 + h, _reaction(m, t0, h**2 / 2, q0, V0, p_half, L0)
     return {
         f"{label}: momentum": p_half - p0 - h / 2 * m.rate(t0, q0, V0, p_half) + R0 / h,
         f"{label}: velocity at the start": m.legendre(t0, q0, V0, p_half),
@@ -117,13 +117,13 @@ class Rattle(Method):
     def finish(self, x: RattleUnknowns, step: Step):
         m, h, t0, t1, q0 = step.mechanics, step.h, step.t, step.t_end, step.start.q
         forces = m.rate(t0, q0, x.V0, x.p_half) + m.rate(t1, x.q1, x.V1, x.p_half)
-        reactions = _reaction(m, t0, h, q0, x.V0, x.p_half, x.L0) / h + self._last_reaction(x, step)
+        reactions = _reaction(m, t0, h**2 / 2, q0, x.V0, x.p_half, x.L0) / h + self._last_reaction(x, step)
         return step.end(dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions, v=x.v1, lam=2 / h**2 * x.L0)
 
     @staticmethod
     def _last_reaction(x: RattleUnknowns, step: Step):
         """h/2 (G^T lam_1 - N_1)."""
-        return _reaction(step.mechanics, step.t_end, step.h, x.q1, x.V1, x.p_half, step.h * x.L1) / step.h
+        return _reaction(step.mechanics, step.t_end, step.h / 2, x.q1, x.V1, x.p_half, x.L1)
 
 
 class Shake(Method):
@@ -165,7 +165,7 @@ class Shake(Method):
                 x.p1
                 - x.p_half
                 - h / 2 * m.rate(t1, x.q1, x.V1, x.p_half)
-                + _reaction(m, t1, h, x.q1, x.V1, x.p_half, x.L1) / h
+                + _reaction(m, t1, h**2 / 2, x.q1, x.V1, x.p_half, x.L1) / h
             ),
             "second half: velocity": m.legendre(t1, x.q1, x.v1, x.p1),
         }
@@ -175,5 +175,6 @@ class Shake(Method):
     def finish(self, x: ShakeUnknowns, step: Step):
         m, h, t0, t1, q0 = step.mechanics, step.h, step.t, step.t_end, step.start.q
         forces = m.rate(t0, q0, x.V0, x.p_half) + m.rate(t1, x.q1, x.V1, x.p_half)
-        reactions = _reaction(m, t0, h, q0, x.V0, x.p_half, x.L0) + _reaction(m, t1, h, x.q1, x.V1, x.p_half, x.L1)
+        reactions = _reaction(m, t0, h**2 / 2, q0, x.V0, x.p_half, x.L0)
+        reactions += _reaction(m, t1, h**2 / 2, x.q1, x.V1, x.p_half, x.L1)
         return step.end(dq=h / 2 * (x.V0 + x.V1), dp=h / 2 * forces - reactions / h, v=x.v1, lam=2 / h**2 * x.L1)
