@@ -1,6 +1,6 @@
 """The pictures of the documentation: `python docs/make_pictures.py [NAME ...]` writes them to docs/pictures.
 
-Names: pendulum, necklace, engine, convergence, gallery; all of them by default. (`make bench` draws
+Names: pendulum, necklace, engine, convergence, gallery, tutorials; all of them by default. (`make bench` draws
 compensated_summation.png from what it measures.)
 """
 
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import runpy
 import sys
 import tempfile
 from dataclasses import dataclass
 
 import numpy as np
+import page_code
+from PIL import Image
 
 import dalembert as da
 from dalembert.diagnostics import end_errors
@@ -211,12 +214,32 @@ def gallery_pictures() -> None:
         plot_path(run, path).savefig(path, dpi=110, bbox_inches="tight")
 
 
+def tutorial_pictures() -> None:
+    """The pictures that the code of a page draws and the page shows under the same name."""
+    here = pathlib.Path.cwd()
+    for name in page_code.PAGES:
+        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        shown = [file for file in re.findall(r"\]\(pictures/([^)]+)\)", text) if f'"{file}"' in text]
+        if not shown or name in ("index", "start"):  # they show the pictures of the front page
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                os.chdir(folder)
+                page_code.run_page(text, name)
+                for file in shown:
+                    with Image.open(file) as drawn:  # 128 colours are a third of the bytes
+                        drawn.convert("RGB").quantize(128).save(PICTURES / file, optimize=True)
+            finally:
+                os.chdir(here)
+
+
 MAKERS = {
     "pendulum": pendulum_picture,
     "necklace": necklace_picture,
     "engine": engine_pictures,
     "convergence": convergence_picture,
     "gallery": gallery_pictures,
+    "tutorials": tutorial_pictures,
 }
 
 

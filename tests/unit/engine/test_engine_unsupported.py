@@ -58,7 +58,7 @@ def test_native_refuses_and_names_the_cause(options):
         (lambda x: jnp.sort(jnp.tile(x, 20)), "the operation 'sort' on 60 numbers"),
         (lambda x: jnp.linalg.inv(jnp.eye(9) * x[0] + x[1]), "the operation 'lu' on a matrix of 9 rows"),
         (lambda x: jnp.linalg.cholesky(jnp.eye(25) * x[0] + x[1]), "the operation 'cholesky' on a matrix of 25 rows"),
-        (lambda x: jnp.linalg.eigh(jnp.eye(3) * x)[0], "the operation 'eigh' has no scalar translation"),
+        (lambda x: jnp.linalg.eigh(jnp.eye(3) * x)[0], "the operation 'eigh', for which it has no rule"),
         (
             lambda x: jnp.zeros(9000).at[x.astype(jnp.int64)].set(1.0),
             "writing to 27000 places that depend on the state",

@@ -132,7 +132,7 @@ class Interpreter:
 
     def _translated(self, name: str, equation, parameters: Parameters, arguments: list[Value]) -> Nodes:
         if len(equation.outvars) != 1:  # those with several results are calls
-            raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
+            raise UnsupportedByEngine(f"the operation {name!r}, for which it has no rule")
         kind = equation.outvars[0].aval.dtype
         if any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in (*equation.invars, *equation.outvars)):
             raise UnsupportedByEngine(f"the operation {name!r} with keys of random numbers and the state")
@@ -143,7 +143,7 @@ class Interpreter:
         if name in MOVES:
             return self.moved_by_jax(equation, parameters, arguments)
         if name not in ELEMENTWISE and name not in SPECIAL and name not in writing.SCATTERS:
-            raise UnsupportedByEngine(f"the operation {name!r} has no scalar translation")
+            raise UnsupportedByEngine(f"the operation {name!r}, for which it has no rule")
         kinds = [atom.aval.dtype for atom in equation.invars]
         otherwise = None if kinds[0] == np.float64 else integers.translation(name, kinds)
         if otherwise is not None or name in ELEMENTWISE:
