@@ -10,6 +10,8 @@ from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, r
 
 import dalembert as da
 from dalembert.engine import Grid, Task, native_run
+from dalembert.engine.derivatives.recorded import Differentiable
+from dalembert.gallery import Chain
 from dalembert.stepping.family import flat_parameters
 from dalembert.stepping.options import Given, Options
 from dalembert.stepping.prologue import begin
@@ -106,3 +108,29 @@ def test_the_adjoint_of_a_momentum_is_conserved_along_the_backward_sweep():
         here = np.asarray(jax.grad(momentum)(jnp.asarray(steps.first)))
         for direction in (turn, faster):
             assert pulled @ direction == pytest.approx(here @ direction, abs=2e-13 * np.linalg.norm(pulled))
+
+
+def test_the_adjoint_of_a_long_chain_is_eliminated_like_its_step():
+    """The equations of the adjoint have the transposed pattern: no more than two to three operations for one of the
+    step, and the gradient is that of differences of runs."""
+    links, method = 50, da.Rattle()
+    reach = np.arange(1.0, links + 1)[:, None]
+    q0, v0 = (reach * [0.6, 0.0, -0.8]).ravel(), (reach / links * [0.0, 1.0, 0.0]).ravel()
+    chain = Steps(Chain(links=links), method, q0, v0)
+    parameters, grid = np.asarray(chain.parameters), Grid(10, 10)
+    step = Differentiable(chain.task.functions, compensated=True)
+    bar = np.zeros((2, len(chain.first)))
+    bar[1, 3 * links - 1] = 1.0
+
+    def run(parameters, record=False):
+        return step.run(chain.first, 0.0, 0.002, parameters, grid, record=record)
+
+    gradient = step.adjoints(run(parameters, record=True), 0.0, 0.002, parameters, bar, grid)[-1]
+    for k, slope in enumerate(gradient):
+        direction = np.eye(len(parameters))[k]
+        if slope:
+            expected = central_difference(lambda z, d=direction: run(parameters + z * d).saved[1, 3 * links - 1], 0.0)
+            assert slope == pytest.approx(expected, rel=1e-8)
+    taken = step._runner(step._recording, np.append(chain.first, np.zeros(step._recording.n_state - len(chain.first))),
+                         0.0, 0.002, parameters, 10).step.statistics["operations_per_step"]  # fmt: skip
+    assert step._sweeps[False]._step.statistics["operations_per_step"] <= 2.6 * taken

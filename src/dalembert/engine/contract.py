@@ -72,6 +72,7 @@ class StepFunctions:
     continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
     guard: Callable | None = None  # of x and the same rest: whether something happens inside: a chunk ends before
     linear: bool = False  # the residual is linear in x and the guess is zero: Newton's first update is the solution
+    changing: int = 0  # so many parameters, the first ones, have other values in every step of a run
 
     @property
     def n_summed(self) -> int:

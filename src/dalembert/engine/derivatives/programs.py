@@ -98,6 +98,7 @@ def tangent(functions: StepFunctions) -> StepFunctions:
         n_state=functions.n_state,
         summed_blocks=functions.summed_blocks,
         n_parameters=data.length,
+        changing=data.fixed,
     )
 
 
@@ -129,8 +130,9 @@ def adjoint(functions: StepFunctions) -> StepFunctions:
 
     n_all = n + functions.n_parameters + 2
     return _linear(
-        functions, residual=equations, finish=finish, n_state=n_all, summed_blocks=(), n_parameters=data.length
-    )
+        functions, residual=equations, finish=finish, n_state=n_all, summed_blocks=(), n_parameters=data.length,
+        changing=data.fixed,
+    )  # fmt: skip
 
 
 def _data_of(functions: StepFunctions, directions: bool) -> Data:

@@ -44,6 +44,7 @@ class Plan:
     in_loops: bool = True  # eliminate in loops what Newton finds together; else only where it has few entries
     in_systems: bool = True  # leave it as a band or in fronts, if loops are not possible or take pivots that get small
     most_cost: float = np.inf  # the largest Markowitz cost of a substitution
+    by_changing: bool = True  # substitute also by coefficients that change with the state, where they are steady
     uniform: bool = False  # take exceptions among what is substituted for a sign that loops will fall to pieces
 
 
@@ -181,8 +182,9 @@ def substitute_unknowns(draft: ArrayElimination) -> None:
     by the unknowns left follows (its complement)."""
     program, jacobian, n = draft.program, draft.jacobian, len(draft.x)
     first = draft.first = substitute_linear(
-        program, draft.x, draft.residual, jacobian, draft.values, draft.scaling.rows, draft.plan.most_cost
-    )
+        program, draft.x, draft.residual, jacobian, draft.values, draft.scaling.rows, draft.plan.most_cost,
+        draft.plan.by_changing,
+    )  # fmt: skip
     if draft.plan.uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
         raise TooIrregular
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))

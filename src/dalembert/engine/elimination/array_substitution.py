@@ -73,11 +73,12 @@ class Substituted:
 
 def substitute_linear(
     program: ArrayProgram, x: np.ndarray, residual: np.ndarray, jacobian: Matrix, values: ArrayValues,
-    row_scale: np.ndarray, most_cost: float = np.inf,
+    row_scale: np.ndarray, most_cost: float = np.inf, by_changing: bool = True,
 ) -> Substituted:  # fmt: skip
-    """Choose pairs round by round until no equation gives an unknown of its own, at no more than a Markowitz cost."""
+    """Choose pairs round by round until no equation gives an unknown of its own, at no more than a Markowitz cost;
+    `by_changing` coefficients, or only by those that are the same in all steps of a run."""
     state = _Equations(program, x, residual, jacobian, values, row_scale)
-    while state.take_round(most_cost):
+    while state.take_round(most_cost, by_changing):
         pass
     return Substituted(state.rounds, state.resolved(), np.concatenate([np.zeros(0, np.int64), *state.growth]))
 
@@ -108,10 +109,12 @@ class _Equations:
         sizes = np.abs(self.values(matrix.nodes)) * self.row_scale[matrix.rows, None]
         return np.where(np.isfinite(sizes), sizes, 0.0)
 
-    def take_round(self, most_cost: float) -> bool:
+    def take_round(self, most_cost: float, by_changing: bool) -> bool:
         linear, program = self.linear, self.program
         likeness = Likeness(program, linear)
         classes = self._classes(likeness)
+        if not by_changing:
+            classes[classes >= _CHANGING] = _NEVER
         if not len(classes) or classes.min() == _NEVER:
             return False
         pattern = (
@@ -150,7 +153,7 @@ class _Equations:
         usable = steady & np.all(own > 0, axis=1)
         usable &= ~(late & self.stepped[linear.rows])
         usable &= ~late | (~changing & np.all(own >= LAST_THRESHOLD * column, axis=1))
-        return likeness.largest(np.where(usable, 4 * (late + 2 * changing) + when, _NEVER))
+        return likeness.largest(np.where(usable, 4 * late + _CHANGING * changing + when, _NEVER))
 
     def _define(self, done: Eliminated) -> None:
         """x_j = -(rest + sum_k c_k x_k) / c_j."""
@@ -212,7 +215,8 @@ class _Equations:
         return rewrite
 
 
-_NEVER = 100
+#: classes of coefficients from which on they change with the state, and of those that are not divided by
+_CHANGING, _NEVER = 8, 100
 
 
 def _places(size: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -94,11 +94,13 @@ class ArrayProgram:
                 self._known[truth, int(unique[k])] = ids[k] = node
         return np.array(ids, dtype=np.int64)[where].reshape(values.shape)
 
-    def inputs(self, kind: str, count: int) -> np.ndarray:
-        """Inputs (kind, 0) ... (kind, count - 1)."""
+    def inputs(self, kind: str, count: int, changing: int = 0) -> np.ndarray:
+        """Inputs (kind, 0) ... (kind, count - 1); the first `changing` of some parameters have other values in every
+        step of a run."""
         if kind not in self._inputs:
             self.kinds.append(kind)
-            when = level_of_input(kind)
+            when = np.full(count, level_of_input(kind))
+            when[:changing] = level_of_input(kind, 0, changing)
             self._inputs[kind] = self._append(INPUT, len(self.kinds) - 1, np.arange(count), -1, count, 0, when)
         return self._inputs[kind]
 

@@ -20,11 +20,13 @@ AT_COMPILATION, ONCE_A_RUN, ONCE_A_STEP, WITH_UNKNOWNS = 0, 1, 2, 3
 FIRST_BLOCK = WITH_UNKNOWNS
 
 
-def level_of_input(kind: str) -> int:
-    """The level of an input, by its kind; that of an unknown where its block is not known yet."""
+def level_of_input(kind: str, index: int = 0, changing: int = 0) -> int:
+    """The level of an input, by its kind; that of an unknown where its block is not known yet. The first `changing`
+    parameters have other values in every step."""
     if kind == "x":
         return WITH_UNKNOWNS
-    return ONCE_A_RUN if kind == "h" or kind.startswith("parameter") else ONCE_A_STEP
+    fixed = kind == "h" or (kind.startswith("parameter") and index >= changing)
+    return ONCE_A_RUN if fixed else ONCE_A_STEP
 
 
 class Levels:
@@ -41,12 +43,15 @@ class Levels:
                 known.append(AT_COMPILATION)
             elif op == INPUT:
                 kind, index = program.value[k]
-                known.append(FIRST_BLOCK + int(self._block_of[index]) if kind == "x" else level_of_input(kind))
+                known.append(FIRST_BLOCK + int(self._block_of[index]) if kind == "x" else self._given(kind, index))
             elif op == LINEAR:
                 known.append(max((known[a] for a in program.value[k].values()), default=AT_COMPILATION))
             else:
                 known.append(max([known[a] for a in program.args[k]]))
         return known[node]
+
+    def _given(self, kind: str, index) -> int:
+        return level_of_input(kind, index, self._program.changing)
 
 
 def levels_of(program: ArrayProgram, nodes: np.ndarray, block_of: np.ndarray) -> np.ndarray:

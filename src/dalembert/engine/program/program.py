@@ -95,6 +95,7 @@ class Program:
         self.args: list[tuple[int, ...]] = []
         self.value: list = []  # the number of a constant, the name of an input, the dict of a linear form
         self.late: list[bool] = []  # whether it depends on unknowns
+        self.changing = 0  # parameters, the first ones, that have other values in every step of a run
         self._known: dict = {}
         self.linear_systems: Any = None  # solves those inside traced functions, where there are samples for pivots
         self.most: float = math.inf  # operations above which an elimination gives up

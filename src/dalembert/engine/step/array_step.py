@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 
@@ -141,7 +142,7 @@ def trace_functions(draft: ArrayDraft) -> None:
         program.inputs("t", 1)[0],
         program.inputs("h", 1)[0],
         program.inputs("state", functions.n_state),
-        program.inputs("parameter", functions.n_parameters),
+        program.inputs("parameter", functions.n_parameters, functions.changing),
     )
     draft.guess = trace(program, functions.guess, *rest)
     start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
@@ -179,7 +180,8 @@ def look_ahead(draft: ArrayDraft) -> None:
         if failure is not None and not in_loops and not draft.may_be_a_band(failure.left):
             raise draft.too_irregular(failure.fill)
     draft.very_large = functions.size >= FEW_FROM and not in_loops
-    draft.plan = Plan(in_loops=in_loops, uniform=draft.very_large)
+    # equations that are linear in all unknowns are eliminated as they are; that keeps more links of a chain alike
+    draft.plan = Plan(in_loops=in_loops, uniform=draft.very_large, by_changing=not functions.linear)
 
 
 def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
@@ -193,7 +195,7 @@ def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
             raise
     else:
         return
-    draft.plan = Plan(in_loops=False, most_cost=MOST_COST)
+    draft.plan = dataclasses.replace(draft.plan, in_loops=False, uniform=False, most_cost=MOST_COST)
     run_passes(ELIMINATION, draft)
 
 

@@ -123,6 +123,7 @@ def trace_functions(draft: StepDraft) -> None:
     """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
     functions, plain = draft.functions, draft.plain
     program = draft.program = Program()
+    program.changing = functions.changing
     inputs = draft.inputs = Inputs(
         x=program.inputs("x", functions.size),
         t=np.array(program.input(("t", 0))),
