@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -79,6 +80,7 @@ class NativeRun(Runner):
         self._arithmetic = Arithmetic(extended=extended)
         self._dtype = np.longdouble if extended else np.float64
         self._counts: dict[str, int] = dict.fromkeys(_CURES, 0)
+        self._mending_seconds = 0.0
         self._least_scale: np.ndarray | None = None  # of every unknown of the method, where its roundoff was measured
         self._builds: dict[tuple, dict] = {}  # shared by all runs
         self.table = extrapolation_weights().astype(self._dtype)
@@ -102,7 +104,7 @@ class NativeRun(Runner):
             self._compiled.improve()
         self._used = True
         run = copy.copy(self)
-        run._counts, run._least_scale = dict.fromkeys(_CURES, 0), None
+        run._counts, run._least_scale, run._mending_seconds = dict.fromkeys(_CURES, 0), None, 0.0
         return run
 
     def _build(self, state, t, h, parameters, seed: int = 0) -> None:
@@ -156,6 +158,8 @@ class NativeRun(Runner):
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
         counted = {name: count for name, count in self._counts.items() if count}
+        if self._mending_seconds:
+            counted["mending_seconds"] = self._mending_seconds
         return {
             **self.step.statistics,
             "passes": told(self.step.log),
@@ -190,7 +194,7 @@ class NativeRun(Runner):
         cures = list(_CURES)
         while pieces[-1].status not in (OK, GUARDED) and cures and not is_wanted():
             stuck = pieces[-1].carry
-            cure = cures.pop(0)
+            cure, begun = cures.pop(0), time.perf_counter()
             if cure == "rescued_steps" and self._rescues_are_a_habit(int(stuck.step)):
                 pieces[-1] = pieces[-1]._replace(status=RESCUED_TOO_OFTEN)
                 break
@@ -208,6 +212,7 @@ class NativeRun(Runner):
                     continue
                 carry = cured
             self._counts[cure] += 1
+            self._mending_seconds += time.perf_counter() - begun
             pieces.append(self._raw(carry, t0, h, target - int(carry.step), save_every, parameters))
             if int(pieces[-1].carry.step) > int(stuck.step) + (cure == "rescued_steps"):
                 cures = list(_CURES)

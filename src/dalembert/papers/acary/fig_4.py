@@ -16,5 +16,5 @@ EXPERIMENT = experiment(
     "acary-fig-4",
     "Order of event-capturing schemes with implicit Runge-Kutta methods",
     METHODS,
-    (97, 139, 199, 283, 401, 563, 797),
+    (53, 71, 97, 139, 199, 283, 401, 563, 797, 1129, 1597),
 )

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from ...plots.style import GREY, PALETTE, new_figure, style
 from ..experiment import Claim, Result, Table, judged
-from .orders import Measured, Motion, agrees, double_pendulum, measure, pendulum, ripple_pendulum
+from .orders import DIVERGENT, Measured, Motion, agrees, double_pendulum, measure, pendulum, ripple_pendulum
 from .printed import ORDERS_OF_THE_RULE, QUANTITIES, Entry, entries
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LETTERS = {"q": "q", "p": "p", "lam": "λ"}
-RULE_NAMES = {"gauss": "Gauss", "lobatto": "Lobatto"}
 #: The largest degree whose projected runs are measured in the quick and in the full version.
 PROJECTED_DEGREES = {True: 3, False: 5}
 #: Entries measured on the double pendulum: (s, w), each with the smallest rule that the table has and the next one.
@@ -27,9 +27,8 @@ Found = dict[Entry, Measured]
 def compute(rule: str, quick: bool) -> Result:
     """Measure the table on the planar pendulum, a part of it on the double pendulum, projected runs too."""
     all_entries = entries(rule)
-    chosen = [entry for entry in all_entries if not quick or _representative(entry)]
-    found = {_key(entry): (entry, measure(pendulum(), entry, check_positions=not quick)) for entry in chosen}
-    claims = [_agreement(name, list(found.values()), len(all_entries)) for name in QUANTITIES]
+    found = {_key(entry): (entry, measure(pendulum(), entry, check_positions=not quick)) for entry in all_entries}
+    claims = [_agreement(name, list(found.values())) for name in QUANTITIES]
     data: dict[str, Table] = {"orders": _order_rows(pendulum(), found.values()), "errors": _error_rows(found.values())}
     claims += [_positions_formula(rule, list(found.values())), _parity_formula(list(found.values()))]
     claims.append(_projection(rule, quick))
@@ -49,11 +48,6 @@ def _key(entry: Entry) -> tuple[int, int, int]:
 
 def _first_orders(entry: Entry, count: int) -> bool:
     return entry.rule_order in list(ORDERS_OF_THE_RULE[entry.rule][entry.s])[:count]
-
-
-def _representative(entry: Entry) -> bool:
-    """The quick version: s = w and s = w + 1 with the two smallest rules, the others with the smallest."""
-    return _first_orders(entry, 2 if entry.shaded else 1)
 
 
 def _double_entries(all_entries: list[Entry], quick: bool) -> list[Entry]:
@@ -88,10 +82,10 @@ def _judge(pairs: Iterable[tuple[Entry, Measured]], names: Iterable[str]) -> tup
     return good, bad, unknown, worst[1]
 
 
-def _agreement(name: str, pairs: list[tuple[Entry, Measured]], total: int) -> Claim:
+def _agreement(name: str, pairs: list[tuple[Entry, Measured]]) -> Claim:
     good, bad, unknown, worst = _judge(pairs, [name])
     lost = sorted({count for _, measured in pairs for count in measured.lost})
-    words = [f"{good} of {len(pairs)} measured entries agree (the table has {total})", f"farthest: {worst}"]
+    words = [f"{good} of {len(pairs)} entries agree", f"farthest: {worst}"]
     words += [f"do not agree: {', '.join(bad)}"] if bad else []
     words += [f"not measurable: {', '.join(unknown)}"] if unknown else []
     note = (
@@ -198,55 +192,59 @@ def _error_rows(pairs: Iterable[tuple[Entry, Measured]]) -> dict[str, list]:
     return columns
 
 
+#: Grey as in the paper: s = w and s = w + 1.
+SHADE = "#D7DCE0"
+KEY = (
+    "Numbers: measured orders. d: divergent. Grey: $s = w$ and $s = w + 1$. ?: not measurable. "
+    "Bold orange: not the printed order."
+)
+
+
 def draw_table(result: Result, rule: str) -> Figure:
-    """Rows: degree s and order of the rule; columns: w and the quantity. Colour: printed order; number: measured."""
-    import matplotlib as mpl
+    """As in the paper. Columns: degree s and order oL of the rule; rows: order oZ of the constraints, w, quantity."""
     from matplotlib.patches import Rectangle
 
     orders = result.data["orders"]
-    rows = [(s, order) for s in range(1, 7) for order in ORDERS_OF_THE_RULE[rule][s]]
-    place = {row: k for k, row in enumerate(rows)}
-    colours = mpl.colormaps["YlGnBu"]
+    columns = [(s, order) for s in range(1, 7) for order in ORDERS_OF_THE_RULE[rule][s]]
+    place = {column: k for k, column in enumerate(columns)}
     with style():
-        figure = new_figure(10.5, 1.3 + 0.36 * len(rows), ".")
+        figure = new_figure(1.8 + 0.5 * len(columns), 8.2, ".")
         axes = figure.add_subplot()
-        axes.grid(visible=False)
+        axes.set_axis_off()
         axes.set_navigate(False)  # a table: nothing to zoom into
-        for s, w, order, name, printed, measured, agree in zip(
-            *(orders[key] for key in ("s", "w", "rule order", "quantity", "printed", "measured", "agrees")), strict=True
+        for s, w, order, name, measured, agree in zip(
+            *(orders[key] for key in ("s", "w", "rule order", "quantity", "measured", "agrees")), strict=True
         ):
-            x, y = 3 * (w - 1) + QUANTITIES.index(name), place[s, order]
-            shade = 0.0 if printed == "d" else int(printed) / 12
-            face = "#F6E3CE" if printed == "d" else colours(0.75 * shade)
-            axes.add_patch(Rectangle((x, y), 1, 1, facecolor=face, edgecolor="white", linewidth=1.0))
-            text = "?" if measured is None else "d" if measured < 0.5 else f"{measured:.1f}"
-            axes.text(
-                x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=11.5,
-                color=PALETTE[1] if agree == "no" else "white" if shade > 0.9 else "black",
-                fontweight="bold" if agree == "no" else "normal",
-            )  # fmt: skip
-        done = set(zip(orders["s"], orders["w"], orders["rule order"], strict=True))
-        for entry in entries(rule):
-            if _key(entry) in done:
-                continue
-            for k, printed in enumerate(entry.orders.values()):
-                x, y = 3 * (entry.w - 1) + k, place[entry.s, entry.rule_order]
-                face = "#F6E3CE" if printed is None else colours(0.75 * printed / 12)
-                axes.add_patch(Rectangle((x, y), 1, 1, facecolor=face, alpha=0.3, edgecolor="white"))
-        for k in range(1, 7):
-            axes.axvline(3 * k, color=GREY, linewidth=0.8)
-            axes.text(3 * k - 1.5, -1.35, f"$w = {k}$", ha="center", va="center")
-        for k, (row, after) in enumerate(zip(rows, [*rows[1:], None], strict=True)):
-            if after is None or after[0] != row[0]:
-                axes.axhline(k + 1, color=GREY, linewidth=0.8)
-        axes.set_xlim(0, 18)
-        axes.set_ylim(len(rows), -1.9)
-        axes.set_xticks([])
-        axes.set_yticks([k + 0.5 for k in range(len(rows))], [f"$s = {s}$, order {order}" for s, order in rows])
-        axes.tick_params(length=0)
-        for k in range(18):
-            axes.text(k + 0.5, -0.5, ("$q$", "$p$", r"$\lambda$")[k % 3], ha="center", va="center")
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.text(-0.15, -0.5, f"degree, {RULE_NAMES[rule]} rule", ha="right", va="center")
+            x, y = place[s, order], 3 * (w - 1) + QUANTITIES.index(name)
+            if s in (w, w + 1):
+                axes.add_patch(Rectangle((x, y), 1, 1, facecolor=SHADE, edgecolor="none"))
+            text = "?" if measured is None else "d" if measured < DIVERGENT else f"{measured:.1f}"
+            emphasis = {"color": PALETTE[1], "fontweight": "bold"} if agree == "no" else {}
+            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=12.5, **emphasis)
+        _frame(axes, columns)
+        axes.text(0, 18.35, KEY, ha="left", va="top", fontsize=13)
+        axes.set_xlim(-3.2, len(columns))
+        axes.set_ylim(19.0, -2.1)
     return figure
+
+
+def _frame(axes: Axes, columns: list[tuple[int, int]]) -> None:
+    """Heads of rows and columns, and the lines between them."""
+    for x, text in ((-2.6, "oZ"), (-1.7, "$w$")):
+        axes.text(x, -0.5, text, ha="center", va="center")
+    for y, text in ((-1.4, "oL"), (-0.5, "$s$")):
+        axes.text(-0.7, y, text, ha="center", va="center")
+    for k, (s, order) in enumerate(columns):
+        axes.text(k + 0.5, -1.4, str(order), ha="center", va="center", fontsize=13)
+        axes.text(k + 0.5, -0.5, str(s), ha="center", va="center", fontsize=13)
+        if k and columns[k - 1][0] != s:
+            axes.plot([k, k], [-1.9, 18], color=GREY, linewidth=0.6)
+    for w in range(1, 7):
+        y = 3 * (w - 1)
+        axes.plot([-3.1, len(columns)], [y, y], color="black" if w == 1 else GREY, linewidth=1.0 if w == 1 else 0.6)
+        axes.text(-2.6, y + 1.5, str(2 * w), ha="center", va="center", fontsize=13)
+        axes.text(-1.7, y + 1.5, str(w), ha="center", va="center", fontsize=13)
+        for k in range(3):
+            axes.text(-0.7, y + k + 0.5, ("$q$", "$p$", r"$\lambda$")[k], ha="center", va="center")
+    axes.plot([-3.1, len(columns)], [18, 18], color="black", linewidth=1.0)
+    axes.plot([0, 0], [-1.9, 18], color="black", linewidth=1.0)

@@ -11,10 +11,11 @@ $q_0 = (\sin 1, -\cos 1)$ with $p_0 = (\cos 1, \sin 1)$ and runs to $t = 1$ with
 multipliers are the raw ones of the variational principle (`project=False`).
 
 The error is the largest difference to the exact motion over all steps but the start; the order is the slope over the
-five finest runs above roundoff, computed with 80-bit floats. Colour: the printed order; number: the measured one; "d":
-divergent; pale: not measured in this version. The quick version measures $s = w$ and $s = w + 1$ with the two smallest
-rules and the rest with the smallest. Since this Lagrangian is quadratic, every rule that is exact for it gives the
-same method; the full version repeats the table up to $s = 4$ with $V = 2 \sin(2x + y)$ added, where the rule matters.
+five finest runs above roundoff, computed with 80-bit floats. The table is laid out as in the paper and contains all its
+combinations: oL is the order of the rule for the Lagrangian, oZ = $2w$ that of the constraints. Since this Lagrangian
+is quadratic, every rule that is exact for it gives the same method; the full version repeats the table up to $s = 4$
+with $V = 2 \sin(2x + y)$ added, where the rule matters, and checks the positions of every run against the projected
+one.
 """
 
 
