@@ -157,15 +157,13 @@ class NativeRun(Runner):
 
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
-        counted = {name: count for name, count in self._counts.items() if count}
-        if self._mending_seconds:
-            counted["mending_seconds"] = self._mending_seconds
+        mended = {**self._counts, "mending_seconds": self._mending_seconds}
         return {
             **self.step.statistics,
             "passes": told(self.step.log),
             "code": self._compiled.kind,
             "from_cache": self._compiled.code.from_cache,
-            **counted,
+            **{name: count for name, count in mended.items() if count},
         }
 
     @property

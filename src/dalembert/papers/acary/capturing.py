@@ -92,7 +92,9 @@ def _slope(axes, h: np.ndarray, errors: np.ndarray, order: int) -> None:
     ends = h[middle] * np.array([1.3, 1 / 1.3])
     line = 0.35 * errors[middle] * (ends / h[middle]) ** order
     axes.loglog(ends, line, color=GREY, linewidth=1)
-    axes.annotate(str(order), (ends[0], line[0]), (3, -3), textcoords="offset points", va="top", fontsize=10, color=GREY)
+    axes.annotate(
+        str(order), (ends[0], line[0]), (3, -3), textcoords="offset points", va="top", fontsize=10, color=GREY
+    )
 
 
 def experiment(name: str, title: str, methods: dict, steps: tuple[int, ...]) -> Experiment:

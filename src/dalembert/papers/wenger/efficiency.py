@@ -66,7 +66,7 @@ def timed(run, count: int) -> tuple[Trajectory, float]:
     """A run, and a bound from above for the seconds of its steps.
 
     The clock on the wall runs on while other programs have the processor, the processor's time contains all that a call
-    does beside its steps: the smaller one is nearer. What mending a step took, tracing equations anew, is no part of it.
+    does beside its steps: the smaller one is nearer. What mending a step took, tracing equations anew, is left out.
     """
     begun = time.process_time()
     found = run(count)

@@ -75,8 +75,8 @@ def run(quick: bool) -> Result:
             "With the same step sizes both rules give the same accuracy.",
             "the errors differ by at most "
             + ", ".join(f"{100 * value:.2g} % ({name})" for name, value in accuracy.items()),
-            note="That is the pendulum, where both are one method. Where they are not, the orders are the same, and the "
-            "Lobatto rule has the larger error.",
+            note="That is the pendulum, where both are one method. Where they are not, the orders are the same, and "
+            "the Lobatto rule has the larger error.",
         ),
         Claim(
             "Gauss quadrature is slightly faster than Lobatto quadrature, which needs one node more.",

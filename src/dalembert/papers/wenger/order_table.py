@@ -219,8 +219,8 @@ def draw_table(result: Result, rule: str) -> Figure:
             if s in (w, w + 1):
                 axes.add_patch(Rectangle((x, y), 1, 1, facecolor=SHADE, edgecolor="none"))
             text = "?" if measured is None else "d" if measured < DIVERGENT else f"{measured:.1f}"
-            emphasis = {"color": PALETTE[1], "fontweight": "bold"} if agree == "no" else {}
-            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=12.5, **emphasis)
+            colour, weight = (PALETTE[1], "bold") if agree == "no" else ("black", "normal")
+            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=12.5, color=colour, fontweight=weight)
         _frame(axes, columns)
         axes.text(0, 18.35, KEY, ha="left", va="top", fontsize=13)
         axes.set_xlim(-3.2, len(columns))
