@@ -14,6 +14,7 @@ import re
 import sys
 
 import numpy as np
+import plain_formulas
 
 import dalembert as da
 from dalembert.diagnostics import (
@@ -125,16 +126,31 @@ def gallery_sections(systems=GALLERY, options: str = "") -> str:
     """A section for every system: its documentation, its parameters, its picture."""
     parts = []
     for name, kind in systems.items():
-        text = (inspect.getdoc(kind) or "").replace("::\n", ":\n")
+        text = with_displays((inspect.getdoc(kind) or "").replace("::\n", ":\n"))
         fields = [f"`{f.name}` = {_default(f.default)}" for f in dataclasses.fields(kind)]
         exact = "yes" if kind().exact(np.zeros(1)) is not None else "no"
         parts.append(
-            f"## {kind.__name__}\n\n{text}\n\n"
+            f"### {kind.__name__}\n\n{text}\n\n"
             f"Parameters: {', '.join(fields) or 'none'}. Exact motion known: {exact}.\n\n"
             f"```sh\ndalembert simulate {name}{options} --plot {name}.png\n```\n\n"
             f"![The path of {name}](pictures/gallery_{name}.png){{ width=480 }}"
         )
     return "\n\n".join(parts)
+
+
+def with_displays(text: str) -> str:
+    """A docstring whose indented lines, which are formulas, are set as such."""
+    return re.sub(r"(?m)(?:^ {4}.*\n?)+", lambda found: plain_formulas.display(found[0]) + "\n", text).rstrip("\n")
+
+
+def thumbnails() -> str:
+    """A small picture of every system, which leads to its section."""
+    systems = GALLERY | CONTACT_GALLERY | FAMILY_GALLERY | OVERDETERMINED_GALLERY
+    links = [
+        f'<a href="#{kind.__name__.lower()}"><img src="pictures/gallery_{name}.png" alt="" loading="lazy">{name}</a>'
+        for name, kind in systems.items()
+    ]
+    return "\n".join(['<div class="thumbnails">', *links, "</div>"])
 
 
 def contact_sections() -> str:
@@ -193,6 +209,7 @@ def main() -> None:
     claims = claims_table()
     fill(ROOT / "README.md", "claims", claims)
     fill(ROOT / "docs" / "methods.md", "claims", claims)
+    fill(ROOT / "docs" / "gallery.md", "thumbnails", thumbnails())
     fill(ROOT / "docs" / "gallery.md", "gallery", gallery_sections())
     fill(ROOT / "docs" / "gallery.md", "contact_gallery", contact_sections())
     fill(ROOT / "docs" / "gallery.md", "family_gallery", family_sections())

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 DOCS = pathlib.Path(__file__).resolve().parent
 PAGES = (
-    "index", "start", "rolling", "impacts", "step_size", "ensembles", "engine_friendly", "choose_a_method", "gallery",
-    "starting_values", "failures", "add_a_system", "add_a_method", "galerkin", "spark", "composition",
-    "energy_momentum", "taylor", "contact", "checkpoints", "sweeps", "determinism", "multibody", "control",
-    "derivatives", "events", "studio",
+    "index", "start", "coming_from", "rolling", "impacts", "step_size", "ensembles", "engine_friendly",
+    "choose_a_method", "gallery", "starting_values", "failures", "add_a_system", "add_a_method", "galerkin",
+    "spark", "composition", "energy_momentum", "taylor", "contact", "checkpoints", "sweeps", "determinism",
+    "multibody", "control", "derivatives", "events", "studio",
 )  # fmt: skip
 _BLOCKS = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n(?P<output>.*?)```)?", re.DOTALL)
 

@@ -84,7 +84,7 @@ class RollingDisc(Ready, System):
 
         L = m/2 |r'|^2 + 2 A |e'|^2 + (C - A)/2 w_3^2 - m g z
         g = ((|e|^2 - 1) / 2, (z^2 - R^2 (1 - a_z^2)) / 2)
-        k = the horizontal part of r' + w x d,      d = R^2 / z (a_z a - e_z)
+        k = the horizontal part of r' + w × d,      d = R^2 / z (a_z a - e_z)
 
     2 A |e'|^2 is A/2 |w|^2 and makes the mass matrix regular; d leads from the centre to the lowest point of the rim,
     where z = R sqrt(1 - a_z^2). Two holonomic and two nonholonomic constraints on seven coordinates (Neimark and

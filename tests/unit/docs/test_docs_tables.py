@@ -18,6 +18,7 @@ def test_claims(page, root):
 
 def test_gallery(root):
     text = (root / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert block_of(text, "thumbnails") == make_tables.thumbnails(), "run: python docs/make_tables.py"
     assert block_of(text, "gallery") == make_tables.gallery_sections(), "run: python docs/make_tables.py"
     assert block_of(text, "contact_gallery") == make_tables.contact_sections(), "run: python docs/make_tables.py"
     assert block_of(text, "family_gallery") == make_tables.family_sections(), "run: python docs/make_tables.py"
@@ -28,7 +29,7 @@ def test_every_system_has_a_section_and_a_picture(root):
     registries = [value for name, value in vars(gallery).items() if name.isupper() and isinstance(value, dict)]
     assert len(registries) >= 4
     for name, kind in (pair for registry in registries for pair in registry.items()):
-        assert f"\n## {kind.__name__}\n" in text, name
+        assert f"\n### {kind.__name__}\n" in text, name
         assert f"](pictures/gallery_{name}.png)" in text, name
 
 
