@@ -24,7 +24,7 @@ from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
-from .runners.choice import choose_engine, compiled_or_reason
+from .runners.choice import EngineOptions, choose_engine, compiled_or_reason
 from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun, LaneSteps
@@ -47,6 +47,7 @@ __all__ = [
     "Carry",
     "Chunk",
     "CudaRun",
+    "EngineOptions",
     "EnsembleRun",
     "Function",
     "Grid",

@@ -14,6 +14,7 @@ from ..engine import (
     NOT_CONVERGED,
     OK,
     CudaRun,
+    EngineOptions,
     EnsembleRun,
     Interruption,
     StepFunctions,
@@ -172,7 +173,8 @@ def _alone(
 
 def _single(plan: _Plan, state: np.ndarray, parameters: np.ndarray) -> Any:
     steps = plan.steps
-    return choose_engine(plan.functions, state, plan.t0, steps.h, parameters, compensated=steps.compensated, fresh=True)
+    wanted = EngineOptions(compensated=steps.compensated, fresh=True)
+    return choose_engine(plan.functions, state, plan.t0, steps.h, parameters, wanted)
 
 
 def forget_ensembles() -> None:
@@ -248,7 +250,8 @@ def _alone_redundant(members: Members, steps: Steps, k: int) -> tuple[RedundantR
     parameters = members.parameters[k]
 
     def build(functions, state, t):
-        return choose_engine(functions, state, t, steps.h, parameters, compensated=steps.compensated, fresh=True)
+        wanted = EngineOptions(compensated=steps.compensated, fresh=True)
+        return choose_engine(functions, state, t, steps.h, parameters, wanted)
 
     system = member(members.system, k)
     runner, _, state = runner_for(system, steps.method, members.starts[k], members.t0, build)

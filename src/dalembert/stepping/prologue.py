@@ -9,7 +9,17 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, OK, Carry, Runner, StepFunctions, choose_engine
+from ..engine import (
+    LEFT_CONSTRAINTS,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    OK,
+    Carry,
+    EngineOptions,
+    Runner,
+    StepFunctions,
+    choose_engine,
+)
 from ..errors import InputError, MethodDoesNotFit
 from ..method import Langevin, Method
 from ..problem import AbstractSystem
@@ -91,11 +101,11 @@ class Prepared:
             compiled = options.engine != "auto" or options.extended
             if start.layout.contacts and not compiled and has_many_contacts(functions, start.layout):
                 return ContactRun(functions, options.compensated)
-            return choose_engine(
-                functions, state, t, h, parameters, compensated=options.compensated, engine=options.engine,
-                extended=options.extended, sizes=sizes and start.rows is None, fresh=options.checkpoint is not None,
-                steps=steps,
+            wanted = EngineOptions(
+                compensated=options.compensated, engine=options.engine, extended=options.extended,
+                sizes=sizes and start.rows is None, fresh=options.checkpoint is not None, steps=steps,
             )  # fmt: skip
+            return choose_engine(functions, state, t, h, parameters, wanted)
 
         runner, layout, state = runner_for(system, method, start, t0, build)
         if isinstance(method, Langevin):

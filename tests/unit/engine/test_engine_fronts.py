@@ -8,7 +8,7 @@ from engine_runners import functions_and_start
 from random_mechanisms import random_mechanism
 
 import dalembert as da
-from dalembert.engine import OK, choose_engine
+from dalembert.engine import OK, EngineOptions, choose_engine
 from dalembert.engine.code.front_solver import FrontPlaces, FrontSolver
 from dalembert.engine.elimination.banded import band_of
 from dalembert.engine.elimination.fronts import Fronts, fronts_of
@@ -147,7 +147,7 @@ def agreement(seed: int, steps: int = 20, h: float = 1e-3) -> float:
     model, start = random_mechanism(seed)
     system = model.system("directors")
     functions, state, parameters = functions_and_start(system, da.Rattle(), start)
-    native = choose_engine(functions, state, 0.0, h, parameters, engine="native")
+    native = choose_engine(functions, state, 0.0, h, parameters, EngineOptions(engine="native"))
     other = SparseRun(functions, True).begin("asked for")
     chunks = [one.run(one.first_carry(state), 0.0, h, steps, steps, parameters, 10) for one in (native, other)]
     assert [chunk.status for chunk in chunks] == [OK, OK]

@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.sparse.linalg as sparse_linalg
 
 import dalembert as da
-from dalembert.engine import NOT_CONVERGED, OK, choose_engine
+from dalembert.engine import NOT_CONVERGED, OK, EngineOptions, choose_engine
 from dalembert.engine.contract import StepFunctions
 from dalembert.engine.elimination import array_elimination
 from dalembert.engine.runners import choice, sparse_newton
@@ -26,7 +26,7 @@ def runners(system, method, h):
     begun = prepare_start(system, start.q0, start.v0, None, 0.0, project=False, redundant="refuse")
     functions = assemble(system, method, begun.layout, begun.rows)
     state, parameters = np.asarray(begun.layout.flatten(begun.state)), np.asarray(flat_parameters(system))
-    native = choose_engine(functions, state, 0.0, h, parameters, engine="native")
+    native = choose_engine(functions, state, 0.0, h, parameters, EngineOptions(engine="native"))
     return SparseRun(functions, True).begin("asked for"), native, state, parameters
 
 

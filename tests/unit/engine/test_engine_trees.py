@@ -7,7 +7,7 @@ from benchmarks.trees_and_nets import Net
 from engine_runners import functions_and_start
 
 import dalembert as da
-from dalembert.engine import choose_engine
+from dalembert.engine import EngineOptions, choose_engine
 from dalembert.engine.runners.sparse import SparseRun
 from dalembert.engine.step.array_step import build_array_step
 
@@ -48,7 +48,7 @@ def test_all_bodies_of_a_tree_are_eliminated_alike(h):
 @pytest.mark.parametrize("method", [da.Rattle(), da.Composition(da.Rattle(), "suzuki4")])
 def test_a_net_is_compiled_and_agrees_with_the_sparse_engine(method):
     functions, state, parameters = functions_and_start(Net(side=12), method)
-    native = choose_engine(functions, state, 0.0, 0.01, parameters, engine="native")
+    native = choose_engine(functions, state, 0.0, 0.01, parameters, EngineOptions(engine="native"))
     assert native.report()["code"] == "rolled"
     sparse = SparseRun(functions, True).begin("asked for")
     ends = [one.run(one.first_carry(state), 0.0, 0.01, 20, 10, parameters, 20).saved for one in (native, sparse)]
@@ -61,7 +61,7 @@ def test_a_net_is_compiled_and_agrees_with_the_sparse_engine(method):
 def test_of_the_two_bands_of_a_net_the_linear_one_is_not_iterated():
     """The velocities of RATTLE, once positions are known: where steps go on from each other one solution is enough."""
     functions, state, parameters = functions_and_start(Net(side=12), da.Rattle())
-    native = choose_engine(functions, state, 0.0, 0.001, parameters, engine="native")
+    native = choose_engine(functions, state, 0.0, 0.001, parameters, EngineOptions(engine="native"))
     blocks = native.step.reduced.blocks
     assert all(block.factored is not None for block in blocks)
     assert [block.linear for block in blocks] == [False, True]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contract import OK, Carry, StepFunctions
-from ..runners.choice import choose_engine
+from ..runners.choice import EngineOptions, choose_engine
 from ..runners.phases import PhasedRun, TimeSteps
 from .programs import adjoint, recording, tangent
 from .sweep import Recorded, Sweep
@@ -146,10 +146,8 @@ class Differentiable:
         return np.concatenate(saved), np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
 
     def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
-        return choose_engine(
-            functions, state, t, h, parameters, compensated=self._compensated, engine=self._engine, sizes=sizes,
-            steps=steps,
-        )  # fmt: skip
+        wanted = EngineOptions(compensated=self._compensated, engine=self._engine, sizes=sizes, steps=steps)
+        return choose_engine(functions, state, t, h, parameters, wanted)
 
     def _times(self, t0: float, h: float, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """When each phase of these steps begins, and its size."""

@@ -50,120 +50,148 @@ def substitution_pairs(
     scaling: Scaling,
 ) -> tuple[list[tuple[int, int]], dict[int, int], list[int]]:  # fmt: skip
     """Pairs (equation, unknown) of the first pass in order, the definition of each unknown by the others, and the
-    multipliers to be watched.
+    multipliers to be watched."""
+    substitution = _Substitution(program, x, residual, jacobian, values)
+    substitution.measure(jacobian, scaling)
+    substitution.choose()
+    return substitution.pairs, substitution.definitions, substitution.growth
 
-    Every equation is split as sum_j c_j x_j + rest, with the c_j independent of all unknowns. Taking the pair (i, j)
+
+class _Substitution:
+    """Every equation is split as sum_j c_j x_j + rest, with the c_j independent of all unknowns. Taking the pair (i, j)
     subtracts multiples of equation i from the others that hold x_j linearly. An unknown in `rest` that is itself
     defined through x_j would make the definition circular; such pairs are passed over.
     """
-    n = len(x)
-    constant = Levels(program, np.zeros(n, dtype=np.int64))
-    bent = not_affine(program, residual.tolist(), {int(node): j for j, node in enumerate(x.tolist())})
-    linear = [
-        {j: node for j, node in row.items() if constant[node] < FIRST_BLOCK and not bent[i] >> j & 1}
-        for i, row in enumerate(jacobian)
-    ]
-    rest = [substitute(program, [int(residual[i])], {int(x[j]): program.zero for j in linear[i]})[0] for i in range(n)]
-    # what such an equation holds with a small coefficient does not determine the unknown: that its own one is behind a
-    # step leaves it none
-    stepped = {
-        i for i, row in enumerate(jacobian) if any(bent[i] >> j & 1 for j in row if constant[row[j]] < FIRST_BLOCK)
-    }
-    stepped |= {i for i, row in enumerate(jacobian) if bent[i] & ~sum(1 << j for j in row)}
-    for i, row in enumerate(linear):  # a function may come with derivatives that are not its own
-        if not agrees(values, int(residual[i]), rest[i], [(node, int(x[j])) for j, node in row.items()]):
-            linear[i], rest[i] = {}, int(residual[i])
-            stepped.add(i)
-    # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
-    unknown_of = {int(node): j for j, node in enumerate(x.tolist())}
-    others = [
-        (set(row) - set(linear[i]))
-        | {unknown_of[k] for k in program.needed([rest[i]], only_late=True) if k in unknown_of}
-        for i, row in enumerate(jacobian)
-    ]
-    holders: list[set[int]] = [set() for _ in range(n)]
-    for i, row in enumerate(linear):
-        for j in row:
-            holders[j].add(i)
-    sizes = Pivoting(values, scaling.rows)
-    column_size: dict[int, np.ndarray] = {}
-    for i, row in enumerate(jacobian):
-        for j, node in row.items():
-            column_size[j] = np.maximum(column_size.get(j, 0.0), sizes.size(i, node))
-    queue: list[tuple] = []
 
-    def cost_of(i: int, j: int) -> int:
-        return (len(linear[i]) + len(others[i]) - 1) * (len(holders[j]) - 1)
+    def __init__(
+        self, program: Program, x: np.ndarray, residual: np.ndarray, jacobian: list[dict[int, int]], values: Values
+    ) -> None:
+        self._program, self._x, self._values = program, [int(node) for node in x], values
+        self._unknown_of = {node: j for j, node in enumerate(self._x)}
+        self._constant = Levels(program, np.zeros(len(x), dtype=np.int64))
+        self._split(residual.tolist(), jacobian)
+        self._holders: list[set[int]] = [set() for _ in self._x]  # of each unknown: the equations linear in it
+        for i, row in enumerate(self._linear):
+            for j in row:
+                self._holders[j].add(i)
+        self._queue: list[tuple] = []
+        self._depends: dict[int, set[int]] = {}  # defined unknown -> the unknowns in its definition
+        self.pairs: list[tuple[int, int]] = []
+        self.definitions: dict[int, int] = {}
+        self.growth: list[int] = []
 
-    def propose(i: int) -> None:
-        for j, node in linear[i].items():
-            own = sizes.size(i, node)
-            late = not np.all(own >= SUBSTITUTION_THRESHOLD * column_size[j])
-            if constant[node] > ONCE_A_RUN and not _steady(values[node]):
+    def _split(self, residual: list[int], jacobian: list[dict[int, int]]) -> None:
+        program, constant = self._program, self._constant
+        bent = not_affine(program, residual, self._unknown_of)
+        self._linear = [
+            {j: node for j, node in row.items() if constant[node] < FIRST_BLOCK and not bent[i] >> j & 1}
+            for i, row in enumerate(jacobian)
+        ]
+        self._rest = [
+            substitute(program, [whole], {self._x[j]: program.zero for j in row})[0]
+            for whole, row in zip(residual, self._linear, strict=True)
+        ]
+        # what such an equation holds with a small coefficient does not determine the unknown: that its own one is
+        # behind a step leaves it none
+        self._stepped = {
+            i for i, row in enumerate(jacobian) if any(bent[i] >> j & 1 for j in row if constant[row[j]] < FIRST_BLOCK)
+        }
+        self._stepped |= {i for i, row in enumerate(jacobian) if bent[i] & ~sum(1 << j for j in row)}
+        for i, row in enumerate(self._linear):  # a function may come with derivatives that are not its own
+            linear_part = [(node, self._x[j]) for j, node in row.items()]
+            if not agrees(self._values, residual[i], self._rest[i], linear_part):
+                self._linear[i], self._rest[i] = {}, residual[i]
+                self._stepped.add(i)
+        # what the rest holds, not what the Jacobian says: a derivative may cancel to zero where its value does not
+        self._others = [
+            (set(row) - set(self._linear[i])) | self._unknowns_in(self._rest[i]) for i, row in enumerate(jacobian)
+        ]
+
+    def _unknowns_in(self, node: int) -> set[int]:
+        needed = self._program.needed([node], only_late=True)
+        return {self._unknown_of[k] for k in needed if k in self._unknown_of}
+
+    def measure(self, jacobian: list[dict[int, int]], scaling: Scaling) -> None:
+        """The largest coefficient of every unknown, with which its own one is compared."""
+        self._sizes = Pivoting(self._values, scaling.rows)
+        self._column_size: dict[int, np.ndarray] = {}
+        for i, row in enumerate(jacobian):
+            for j, node in row.items():
+                self._column_size[j] = np.maximum(self._column_size.get(j, 0.0), self._sizes.size(i, node))
+
+    def choose(self) -> None:
+        """Take pairs, the cheapest first, until none is left."""
+        for i in range(len(self._x)):
+            self._propose(i)
+        taken: set[int] = set()
+        while self._queue:
+            late, level, cost, i, j, node = heapq.heappop(self._queue)
+            if i in taken or self._linear[i].get(j) != node:
                 continue
-            if late and (constant[node] > ONCE_A_RUN or not np.all(own >= LAST_THRESHOLD * column_size[j])):
+            if self._cost(i, j) > cost:
+                heapq.heappush(self._queue, (late, level, self._cost(i, j), i, j, node))
+            elif not self._circular(i, j):
+                taken.add(i)
+                self._take(i, j, watched=level > ONCE_A_RUN)
+
+    def _cost(self, i: int, j: int) -> int:
+        return (len(self._linear[i]) + len(self._others[i]) - 1) * (len(self._holders[j]) - 1)
+
+    def _propose(self, i: int) -> None:
+        for j, node in self._linear[i].items():
+            own, level, column = self._sizes.size(i, node), self._constant[node], self._column_size[j]
+            late = not np.all(own >= SUBSTITUTION_THRESHOLD * column)
+            if level > ONCE_A_RUN and not _steady(self._values[node]):
                 continue
-            if late and i in stepped:
+            if late and (level > ONCE_A_RUN or i in self._stepped or not np.all(own >= LAST_THRESHOLD * column)):
                 continue
             if np.all(own > 0):
-                heapq.heappush(queue, (late, constant[node], cost_of(i, j), i, j, node))
+                heapq.heappush(self._queue, (late, level, self._cost(i, j), i, j, node))
 
-    depends: dict[int, set[int]] = {}  # defined unknown -> the unknowns in its definition
-
-    def circular(i: int, j: int) -> bool:
-        stack, seen = list(others[i]), set()
+    def _circular(self, i: int, j: int) -> bool:
+        stack, seen = list(self._others[i]), set()
         while stack:
             k = stack.pop()
             if k == j:
                 return True
             if k not in seen:
                 seen.add(k)
-                stack.extend(depends.get(k, ()))
+                stack.extend(self._depends.get(k, ()))
         return False
 
-    for i in range(n):
-        propose(i)
-    taken: set[int] = set()
-    pairs: list[tuple[int, int]] = []
-    definitions: dict[int, int] = {}
-    growth: list[int] = []
-    while queue:
-        late, level, cost, i, j, node = heapq.heappop(queue)
-        if i in taken or linear[i].get(j) != node:
-            continue
-        if cost_of(i, j) > cost:
-            heapq.heappush(queue, (late, level, cost_of(i, j), i, j, node))
-            continue
-        if circular(i, j):
-            continue
-        taken.add(i)
-        pairs.append((i, j))
-        pivot = linear[i].pop(j)
-        inverse = program.reciprocal(pivot)
-        total = rest[i]
-        for k, coefficient in linear[i].items():
-            total = program.add(total, program.mul(coefficient, int(x[k])))
+    def _take(self, i: int, j: int, watched: bool) -> None:
+        """Define unknown j by equation i: x_j = -(sum of the other terms + rest) / c_j."""
+        program, row, holders = self._program, self._linear[i], self._holders
+        self.pairs.append((i, j))
+        inverse = program.reciprocal(row.pop(j))
+        total = self._rest[i]
+        for k, coefficient in row.items():
+            total = program.add(total, program.mul(coefficient, self._x[k]))
             holders[k].discard(i)
-        definitions[j] = program.neg(program.mul(inverse, total))
-        depends[j] = set(linear[i]) | others[i]
+        self.definitions[j] = program.neg(program.mul(inverse, total))
+        self._depends[j] = set(row) | self._others[i]
         holders[j].discard(i)
         for other in sorted(holders[j]):
-            factor = program.mul(linear[other].pop(j), inverse)
-            if level > ONCE_A_RUN:
-                growth.append(factor)
-            for k, coefficient in linear[i].items():
-                new = program.sub(linear[other].get(k, program.zero), program.mul(factor, coefficient))
-                _set(linear[other], holders, other, k, new, program.zero)
-            rest[other] = program.sub(rest[other], program.mul(factor, rest[i]))
-            others[other] |= others[i]
-            if i in stepped:
-                stepped.add(other)
-            for k in others[other] & set(linear[other]):  # linear before, but hidden in the rest now
-                rest[other] = program.add(rest[other], program.mul(linear[other].pop(k), int(x[k])))
-                holders[k].discard(other)
-            propose(other)
+            factor = program.mul(self._linear[other].pop(j), inverse)
+            if watched:
+                self.growth.append(factor)
+            self._subtract(i, other, factor)
+            self._propose(other)
         holders[j].clear()
-    return pairs, definitions, growth
+
+    def _subtract(self, i: int, other: int, factor: int) -> None:
+        """Equation `other` less `factor` times equation i."""
+        program, row, zero = self._program, self._linear[other], self._program.zero
+        for k, coefficient in self._linear[i].items():
+            new = program.sub(row.get(k, zero), program.mul(factor, coefficient))
+            _set(row, self._holders, other, k, new, zero)
+        self._rest[other] = program.sub(self._rest[other], program.mul(factor, self._rest[i]))
+        self._others[other] |= self._others[i]
+        if i in self._stepped:
+            self._stepped.add(other)
+        for k in self._others[other] & set(row):  # linear before, but hidden in the rest now
+            self._rest[other] = program.add(self._rest[other], program.mul(row.pop(k), self._x[k]))
+            self._holders[k].discard(other)
 
 
 def _steady(value) -> bool:

@@ -6,6 +6,7 @@ import functools
 import platform
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -21,58 +22,52 @@ from .xla import KEPT, XlaRun
 Runner = TypeVar("Runner", NativeRun, PhasedRun)
 
 
+@dataclass(frozen=True)
+class EngineOptions:
+    """What a run asks of its engine.
+
+    `sizes` asks for a runner that takes steps of different sizes in one call, where there is one; `fresh` for one whose
+    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit. `steps`
+    is how many the run will take, if that is known: a short one need not wait for the fastest code.
+    """
+
+    compensated: bool = True
+    engine: str = "auto"
+    extended: bool = False
+    sizes: bool = False
+    fresh: bool = False
+    steps: float = np.inf
+
+
+#: What a run asks for that asks for nothing special.
+USUAL = EngineOptions()
+
+
 def choose_engine(
     functions: StepFunctions,
     state: np.ndarray,
     t0: float,
     h: float,
     parameters: np.ndarray,
-    *,
-    compensated: bool = True,
-    engine: str = "auto",
-    extended: bool = False,
-    sizes: bool = False,
-    fresh: bool = False,
-    steps: float = np.inf,
+    wanted: EngineOptions = USUAL,
 ) -> NativeRun | PhasedRun | SparseRun | XlaRun:
-    """A runner for these step functions; compiled code is kept and serves the next call with the same functions.
-
-    `sizes` asks for one that takes steps of different sizes in one call, where there is one; `fresh` for one whose
-    pivots were chosen at this very start, so that the run does not depend on those before it, to the last bit. `steps`
-    is how many the run will take, if that is known: a short one need not wait for the fastest code.
-    """
+    """A runner for these step functions; compiled code is kept and serves the next call with the same functions."""
+    engine, compensated = wanted.engine, wanted.compensated
     if engine == "cuda":
         raise InputError(
             'engine="cuda" is for batches with one step size: give q0 the shape (members, n), '
             "or a parameter as an array."
         )
-    if extended:
+    if wanted.extended:
         _check_extended(engine)
     if engine == "xla":
         return _xla(functions, compensated).begin("asked for")
     try:
-        start, soon = Unkeyed((state, t0, h, parameters)), Unkeyed(steps < SHORT_RUN)
-        phased = bool(functions.phases or sizes) and not extended
-        make, settings = (_phased, (compensated,)) if phased else (_native, (compensated, extended))
-        runner, began = make(functions, *settings, start, soon)
-        if fresh and not _same(start.value, began):
-            runner, _ = make.__wrapped__(functions, *settings, start, soon)
-        if isinstance(runner, TooLarge):
-            if engine == "native":
-                raise InputError(
-                    f"the native engine cannot compile this system: {runner} ({functions.size} unknowns). "
-                    'Use engine="auto", which takes the sparse engine here, or engine="xla".'
-                )
-            if functions.explicit:  # the sparse engine solves, it does not eliminate
-                raise MethodDoesNotFit(
-                    f"this method has to be compiled, and this system cannot be: {runner} ({functions.size} unknowns). "
-                    'Use an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
-                )
-            return _sparse(functions, compensated, Unkeyed(runner.traced)).begin(str(runner))
-        return runner.begin()
+        runner = _compiled(functions, (state, t0, h, parameters), wanted)
+        return runner.begin() if not isinstance(runner, TooLarge) else _instead(functions, runner, wanted)
     except UnsupportedByEngine as reason:
-        if engine == "native" or extended:
-            cure = 'Use precision="double".' if extended else 'Use engine="auto" or engine="xla".'
+        if engine == "native" or wanted.extended:
+            cure = 'Use precision="double".' if wanted.extended else 'Use engine="auto" or engine="xla".'
             raise InputError(f"the native engine cannot run this system: {reason}. {cure}") from reason
         warnings.warn(
             f"the compiled engine does not translate {reason}; the run takes the XLA engine, about a thousand times "
@@ -81,6 +76,31 @@ def choose_engine(
             stacklevel=2,
         )
         return _xla(functions, compensated).begin(str(reason))
+
+
+def _compiled(functions: StepFunctions, begins: tuple, wanted: EngineOptions) -> NativeRun | PhasedRun | TooLarge:
+    start, soon = Unkeyed(begins), Unkeyed(wanted.steps < SHORT_RUN)
+    phased = bool(functions.phases or wanted.sizes) and not wanted.extended
+    make, settings = (_phased, (wanted.compensated,)) if phased else (_native, (wanted.compensated, wanted.extended))
+    runner, began = make(functions, *settings, start, soon)
+    if wanted.fresh and not _same(begins, began):
+        runner, _ = make.__wrapped__(functions, *settings, start, soon)
+    return runner
+
+
+def _instead(functions: StepFunctions, reason: TooLarge, wanted: EngineOptions) -> SparseRun:
+    """The sparse engine for what cannot be compiled, unless compiled code was asked for or is needed."""
+    if wanted.engine == "native":
+        raise InputError(
+            f"the native engine cannot compile this system: {reason} ({functions.size} unknowns). "
+            'Use engine="auto", which takes the sparse engine here, or engine="xla".'
+        )
+    if functions.explicit:  # the sparse engine solves, it does not eliminate
+        raise MethodDoesNotFit(
+            f"this method has to be compiled, and this system cannot be: {reason} ({functions.size} unknowns). "
+            'Use an implicit method, such as da.Rattle() or da.Composition(da.Rattle(), "kahan-li8").'
+        )
+    return _sparse(functions, wanted.compensated, Unkeyed(reason.traced)).begin(str(reason))
 
 
 def compiled_or_reason(

@@ -260,7 +260,7 @@ def _split(interpreter: Interpreter, parameters, arguments) -> list:
 def _unstack(interpreter: Interpreter, parameters, arguments) -> list:
     (x,) = arguments
     pieces = np.moveaxis(x.ids if isinstance(x, Nodes) else x, parameters["axis"], 0)
-    return [Nodes(piece) if isinstance(x, Nodes) else np.asarray(piece) for piece in pieces]
+    return [Nodes(piece) if isinstance(x, Nodes) else as_known(piece) for piece in pieces]
 
 
 def _sort(interpreter: Interpreter, parameters, arguments) -> list:
