@@ -1,17 +1,12 @@
-"""Systems from expressions of SymPy against the same systems in Python.
-
-Needs the package, which asks for an older mpmath than the lock file has: `pip install sympy`, elsewhere.
-"""
+"""Systems from expressions of SymPy against the same systems in Python."""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sympy
+from sympy.physics import mechanics
 
 import dalembert as da
-
-sympy = pytest.importorskip("sympy")
-pytestmark = pytest.mark.oracle
-mechanics = pytest.importorskip("sympy.physics.mechanics")
 
 M, G, LENGTH = sympy.symbols("m g length")
 NUMBERS = {M: 2.0, "g": 9.81, LENGTH: 1.5}
