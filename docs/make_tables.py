@@ -1,8 +1,8 @@
 """The tables of README and documentation that follow from the code: `python docs/make_tables.py`.
 
-Writes the table of claims (README.md, docs/methods.md), what is measured of them (docs/methods.md) and the
-systems of the gallery (docs/gallery.md) and the public names (docs/api.md), each between its marks. Tests compare all
-but the measured numbers with the code.
+Writes the table of claims (README.md, docs/methods.md), what is measured of them (docs/methods.md), the systems of
+the gallery (docs/gallery.md), and the public names with their reference (docs/api.md), each between its marks. Tests
+compare all but the measured numbers with the code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 import plain_formulas
+import reference
 
 import dalembert as da
 from dalembert.diagnostics import (
@@ -182,16 +183,21 @@ def names_table() -> str:
     rows = []
     for name in da.__all__:
         value = getattr(da, name)
-        if name in _CONSTANTS:
-            place, words = _CONSTANTS[name]
-        else:
-            place, words = _place_of(name, value), _first_sentence(inspect.getdoc(value) or "")
+        place = _place_of(name, value)
+        words = _CONSTANTS[name][1] if name in _CONSTANTS else _first_sentence(inspect.getdoc(value) or "")
         rows.append([f"[`da.{name}`][{place}]", words.replace("|", "\\|")])
     return _table(["name", "what it is"], rows)
 
 
+def reference_sections() -> str:
+    """The reference of all public names."""
+    return reference.sections(_place_of)
+
+
 def _place_of(name: str, value) -> str:
     """The anchor of a name on the page: the room that exports it, or the module that is called like it."""
+    if name in _CONSTANTS:
+        return _CONSTANTS[name][0]
     if inspect.ismodule(value):
         return value.__name__
     if value.__module__.endswith(f".{name}"):  # the module hides the function of its name
@@ -215,6 +221,7 @@ def main() -> None:
     fill(ROOT / "docs" / "gallery.md", "family_gallery", family_sections())
     fill(ROOT / "docs" / "gallery.md", "overdetermined_gallery", overdetermined_sections())
     fill(ROOT / "docs" / "api.md", "names", names_table())
+    fill(ROOT / "docs" / "api.md", "reference", reference_sections())
     fill(ROOT / "docs" / "methods.md", "measured", measured_table())
 
 

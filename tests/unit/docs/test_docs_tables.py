@@ -4,6 +4,7 @@ import re
 
 import make_tables
 import pytest
+import reference
 from benchmarks.pages import block_of, filled
 
 import dalembert as da
@@ -37,6 +38,17 @@ def test_api_page_lists_every_public_name(root):
     text = (root / "docs" / "api.md").read_text(encoding="utf-8")
     assert [name for name in da.__all__ if f"\n| [`da.{name}`][" not in text] == []
     assert block_of(text, "names") == make_tables.names_table(), "run: python docs/make_tables.py"
+    assert block_of(text, "reference") == make_tables.reference_sections(), "run: python docs/make_tables.py"
+
+
+def test_every_public_name_is_described_under_its_own_name(root):
+    text = (root / "docs" / "api.md").read_text(encoding="utf-8")
+    twice = {"GaussSpark", "LobattoSpark"}  # other names of what is described already
+    assert [name for name in da.__all__ if f"\n      heading: da.{name}\n" not in text and name not in twice] == []
+
+
+def test_the_members_that_the_reference_names_exist():
+    assert list(reference.described()) == []
 
 
 def test_functions_called_like_their_modules_are_described(root):
