@@ -31,7 +31,7 @@ CACHE_LINE = 8
 #: a group may be cut into pieces of this many members on average; else places are kept in a table
 SHORTEST_PIECE = 8
 #: regularity is looked for among every second, third, ... member (components of vectors)
-PERIODS = (2, 3, 4, 5, 6, 8, 9, 10, 12)
+PERIODS = (*range(2, 25), 27, 30, 33, 36)
 NEVER = 1 << 60
 _BOOLEAN = np.array([name in BOOLEAN for name in OPERATIONS])
 _QUICK = np.array([name in ("mul", "add", "sub") for name in OPERATIONS])

@@ -203,7 +203,7 @@ def order_blocks(draft: ArrayElimination) -> None:
     """Blocks that can be solved one after the other."""
     rows, columns = draft.left
     stepped = held_behind_steps(draft.program, rows, draft.right[rows])
-    draft.components = list(_blocks(draft.program, draft.matrix, rows, columns, stepped, draft.names))
+    draft.components = list(triangular_blocks(draft.program, draft.matrix, rows, columns, stepped, draft.names))
     draft.leave_matrix()
 
 
@@ -301,7 +301,7 @@ def largest_sizes(values: np.ndarray) -> np.ndarray:
     return np.where(infinite.all(axis=1), 1.0, sizes.max(axis=1, initial=0.0))
 
 
-def _blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, stepped, names):
+def triangular_blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, columns: np.ndarray, stepped, names):
     """(equations, unknowns, linear) in the order of solution. Strong components that can be solved at the same time
     form one block, those that are linear in their own unknowns another. Equations hold what the matrix says and, with
     no derivative, the unknowns `stepped`, (rows, columns)."""

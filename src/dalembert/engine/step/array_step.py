@@ -17,6 +17,7 @@ from ..elimination.array_elimination import (
     TooIrregular,
     operation_count,
 )
+from ..elimination.array_in_turn import IN_TURN
 from ..elimination.array_probe import Equations
 from ..elimination.banded import MOST_WORK, band_of
 from ..elimination.linear_systems import ArrayLinearSystems
@@ -186,8 +187,9 @@ def look_ahead(draft: ArrayDraft) -> None:
 
 def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
     """In loops; or, if that fills up, as a band, for which couplings that are linear all along a chain are kept."""
+    passes = IN_TURN if draft.functions.linear else ELIMINATION
     try:
-        run_passes(ELIMINATION, draft)
+        run_passes(passes, draft)
     except TooIrregular as failure:
         if draft.very_large:  # rather at once than fast
             raise draft.too_irregular(failure.fill) from None
@@ -196,7 +198,7 @@ def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
     else:
         return
     draft.plan = dataclasses.replace(draft.plan, in_loops=False, uniform=False, most_cost=MOST_COST)
-    run_passes(ELIMINATION, draft)
+    run_passes(passes, draft)
 
 
 def finish_step(draft: ArrayDraft) -> None:
