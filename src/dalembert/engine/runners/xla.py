@@ -1,4 +1,4 @@
-"""The general path: the step as a JAX function, Newton by optimistix, gradients by implicit differentiation.
+"""The general path: the step as a JAX function, Newton's method, gradients by implicit differentiation.
 
 It serves everything that is traced (jit, vmap, grad), every primitive the native engine does not translate, and it is
 the partner the native engine is compared with.
