@@ -30,7 +30,7 @@ from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun, LaneSteps
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
-from .runners.stepwise import Snapshot, Stepwise, stepwise
+from .runners.stepwise import LoneSteps, Snapshot, Stepwise, stepwise
 from .runners.xla import XlaRun, run_traced
 from .trace.interpreter import DIFFERENTIATED
 
@@ -53,6 +53,7 @@ __all__ = [
     "Grid",
     "Interruption",
     "LaneSteps",
+    "LoneSteps",
     "Phase",
     "PhasedRun",
     "Rescue",

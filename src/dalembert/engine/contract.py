@@ -70,9 +70,16 @@ class StepFunctions:
     explicit: bool = False  # the unknowns only correct a known end: where they are not found, h is too large
     misled: Callable | None = None  # of what finish gave and the same rest: whether it solves but is not what is meant
     continued: Callable | None = None  # of x and the same rest: what the next x will be about, linear in x
-    guard: Callable | None = None  # of x and the same rest: whether something happens inside: a chunk ends before
+    guard: Callable | None = None  # of what finish gave and the same rest: whether something happens inside, so that a
+    # chunk ends before
+    n_saved: int | None = None  # so many of the first entries of the state are saved (one trajectory at a time); all
     linear: bool = False  # the residual is linear in x and the guess is zero: Newton's first update is the solution
     changing: int = 0  # so many parameters, the first ones, have other values in every step of a run
+
+    @property
+    def saved(self) -> int:
+        """How many entries of the state are saved."""
+        return self.n_state if self.n_saved is None else self.n_saved
 
     @property
     def n_summed(self) -> int:

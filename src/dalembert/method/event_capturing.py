@@ -1,18 +1,9 @@
 """Event capturing of any order: a Runge-Kutta method between events, Moreau's step across them.
 
 Which contacts are closed, which of these stick and which way the others slide is the mode of the motion. As long as it
-does not change, the motion is smooth; at each stage its accelerations and forces follow from a linear system::
-
-    p'   = rate - g_q^T lam - k_v^T psi + G^T lam_N + T^T lam_T
-    0    = d/dt legendre(t, q, v, p)
-    0    = d/dt (g_q v + g_t),        0 = d/dt k(t, q, v)
-    0    = d/dt U_N    closed,        0 = lam_N                          open
-    0    = d/dt U_T    sticking,      0 = lam_T + mu lam_N sign(U_T)     sliding or open
-
-d/dt U_N = G v' + (dG/dt) v + ...: all derivatives along the motion are there, so that curved and moving contacts are
-right too. The Runge-Kutta method integrates y = (q, v) of a Lagrangian, y = (q, p) of a Hamiltonian. After a step, y is
-moved in the metric of the kinetic energy onto the constraints that hold, by O(h^{p+1}): they are kept to roundoff at
-position and at velocity level, and the order stays.
+does not change, the motion is smooth: `event_equations.py` has its equations, `event_mode.py` the steps that a
+Runge-Kutta method takes in it. After a step, y is moved in the metric of the kinetic energy onto the constraints that
+hold, by O(h^{p+1}): they are kept to roundoff at position and at velocity level, and the order stays.
 
 Across the event, which lies within hbar = C h^{p+1}, one step of Moreau's with the contact taken as closed
 (Acary 2012, doi:10.1016/j.apnum.2012.06.026; Mannshardt 1978, doi:10.1007/BF01397471)::
@@ -24,40 +15,20 @@ The loop that looks for events and takes these steps is in `stepping/event_steps
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from ..arguments import positive
 from ..errors import InputError
-from ..formulation import Mechanics, contact_friction
+from ..formulation import Mechanics
 from .base import Claims, Method, Step
-from .contact_laws import compliance, softened
+from .event_equations import parts_of, state_vector
+from .event_mode import Sizes, SmoothMode
 from .runge_kutta import RungeKutta, radau_iia
-
-
-class Modes(NamedTuple):
-    """The mode of each contact: closed or not, sticking or not, the sign of U_T where it slides; and whether those that
-    are held depend on each other."""
-
-    closed: Any  # (contacts,) bool
-    sticking: Any  # (contacts,) bool
-    direction: Any  # (contacts,) 1.0, -1.0 or 0.0
-    dependent: Any = 0.0  # 1.0 or 0.0
-
-
-class Motion(NamedTuple):
-    """Accelerations and forces at one state."""
-
-    v_rate: jax.Array
-    p_rate: jax.Array
-    lam: jax.Array
-    psi: jax.Array
-    force: jax.Array  # (contacts, d)
 
 
 class EventCapturing(Method):
@@ -100,24 +71,29 @@ class EventCapturing(Method):
     def smooth(self) -> bool:
         return False
 
+    def in_flight(self, step: Step) -> tuple[SmoothMode, jax.Array]:
+        """The steps on which no contact is closed, and y where one of them begins."""
+        m, t, q, v = step.mechanics, step.t, step.start.q, step.start.v
+        rows = jax.eval_shape(m.constraint, t, q).shape[0]
+        columns = jax.eval_shape(m.velocity_constraint, t, q, v).shape[0]
+        contacts, directions = jax.eval_shape(m.contact.velocity, t, q, v).shape
+        sizes, none = Sizes(len(q), rows, columns, contacts, directions), np.zeros(contacts, bool)
+        return SmoothMode(self.smooth_part, sizes, none, none), state_vector(m, step.start)
+
     def guess(self, step: Step) -> jax.Array:
-        start = free_modes(step.mechanics.contact.count(step.t, step.start.q))
-        rate = rate_of(step.mechanics, step.t, state_vector(step.mechanics, step.start), start)
-        return jnp.broadcast_to(rate, (self.smooth_part.stages, *rate.shape))
+        mode, y = self.in_flight(step)
+        return mode.guess(step.mechanics, step.t, step.h, y)
 
     def residual(self, x, step: Step) -> dict[str, jax.Array]:
-        """The stages of a step on which no contact is closed: K_i = f(t + c_i h, y0 + h sum_j a_ij K_j)."""
-        m = step.mechanics
-        modes, y0 = free_modes(m.contact.count(step.t, step.start.q)), state_vector(m, step.start)
-        matrix, nodes = jnp.array(self.smooth_part.matrix), jnp.array(self.smooth_part.nodes)
-        rates = jax.vmap(lambda t, y: rate_of(m, t, y, modes))(step.t + step.h * nodes, y0 + step.h * matrix @ x)
-        return {"stages": x - rates}
+        """The equations of a step on which no contact is closed, those of a run in this mode."""
+        mode, y = self.in_flight(step)
+        return mode.residual(x, step.mechanics, step.t, step.h, y, jnp.zeros(mode.dimensions.contacts))
 
     def finish(self, x, step: Step):
-        m, start = step.mechanics, step.start
-        y1 = state_vector(m, start) + step.h * jnp.array(self.smooth_part.weights) @ x
-        q, v, p = parts_of(m, step.t_end, y1)
-        return step.end(dq=q - start.q, dp=p - start.p, v=v)
+        mode, y = self.in_flight(step)
+        end = mode.finish(x, step.mechanics, step.t, step.h, y)
+        q, v, p = parts_of(step.mechanics, step.t_end, end.y)
+        return step.end(dq=q - step.start.q, dp=p - step.start.p, v=v)
 
     def misfit(self, system) -> str | None:
         if not system.provides("gap"):
@@ -136,202 +112,3 @@ class EventCapturing(Method):
                 "or set friction = 0."
             )
         return None
-
-
-def free_modes(contacts: int) -> Modes:
-    """All contacts open."""
-    return Modes(np.zeros(contacts, bool), np.zeros(contacts, bool), np.zeros(contacts))
-
-
-# -- the state of the Runge-Kutta method -----------------------------------------------------------------------
-
-
-def state_vector(m: Mechanics, state):
-    """y = (q, v) or (q, p), whichever determines the other without solving."""
-    return jnp.concatenate([state.q, state.p if m.system.gives_velocity else state.v])
-
-
-def parts_of(m: Mechanics, t, y):
-    """q, v, p of y; the one that is left out of y is minus `legendre` at zero, which is linear in it."""
-    n = y.shape[0] // 2
-    q, second = y[:n], y[n:]
-    if m.system.gives_velocity:
-        return q, -m.legendre(t, q, jnp.zeros_like(q), second), second
-    return q, second, -m.legendre(t, q, second, jnp.zeros_like(q))
-
-
-# -- smooth motion ---------------------------------------------------------------------------------------------
-
-
-def motion_equations(m: Mechanics, x: Motion, t, q, v, p, modes: Modes):
-    """Zero at the accelerations and forces of a mode, linear in them: the system at the head of this file."""
-    one, normal = jnp.ones_like(t), x.force[:, :1]
-    friction = contact_friction(m, t, q)[:, None]
-    closed, sticking = modes.closed[:, None], modes.sticking[:, None]
-    sliding = x.force[:, 1:] + friction * jnp.where(closed, modes.direction[:, None], 0.0) * normal
-    along = jax.jvp(m.contact.velocity, (t, q, v), (one, v, x.v_rate))[1]
-    reactions = m.reactions(t, q, v, p, x.lam, x.psi, ideal=True) - m.contact.force(t, q, x.force)
-    soft = modes.dependent * SOFTNESS * compliance(m, t, q, v, p)
-    rows = (
-        x.p_rate - m.rate(t, q, v, p) + reactions,
-        jax.jvp(m.legendre, (t, q, v, p), (one, v, x.v_rate, x.p_rate))[1],
-        jax.jvp(m.hidden, (t, q, v), (one, v, x.v_rate))[1],
-        jax.jvp(m.velocity_constraint, (t, q, v), (one, v, x.v_rate))[1],
-        jnp.where(closed, softened(along[:, :1], normal, soft[:, :1]), normal),
-        jnp.where(closed & sticking, softened(along[:, 1:], x.force[:, 1:], soft[:, 1:]), sliding),
-    )
-    return jnp.concatenate([jnp.ravel(row) for row in rows])
-
-
-def no_motion(m: Mechanics, t, q, v) -> Motion:
-    """Zeros of the right shapes."""
-    rows, columns = _rows(m, t, q, v)
-    force = jnp.zeros(jax.eval_shape(m.contact.velocity, t, q, v).shape)
-    return Motion(jnp.zeros_like(q), jnp.zeros_like(q), jnp.zeros(rows), jnp.zeros(columns), force)
-
-
-def motion_of(m: Mechanics, t, q, v, p, modes: Modes) -> Motion:
-    """Accelerations and forces in a mode.
-
-    The derivative A + S that JAX sees holds the softness S of the contacts that are held. A x = -b follows by
-    x_{k+1} = (A + S)^-1 (S x_k - b) from zero: its error falls by the factor of the softness each time, and where
-    A is singular the limit is the solution with the least forces.
-    """
-    none = no_motion(m, t, q, v)
-    zero, unravel = ravel_pytree(none)
-    contacts, d = none.force.shape
-
-    def equations(x):
-        return motion_equations(m, unravel(x), t, q, v, p, modes)
-
-    held, unit = _held(modes, d), jnp.eye(zero.shape[0])[:, zero.shape[0] - contacts * d :]
-    answers = solve(jax.jacfwd(equations)(zero), jnp.concatenate([-equations(zero)[:, None], unit], axis=1))
-    soft, x = jnp.where(held, modes.dependent * SOFTNESS * compliance(m, t, q, v, p), 0.0), zero
-    for _ in range(REFINEMENTS):
-        x = answers[:, 0] + answers[:, 1:] @ _as_rows(soft * unravel(x).force)
-    return unravel(x)
-
-
-def _held(modes: Modes, d: int):
-    """Which relative velocities the modes hold, (contacts, d)."""
-    closed = modes.closed[:, None]
-    return jnp.concatenate([closed, jnp.broadcast_to(closed & modes.sticking[:, None], (*closed.shape[:1], d - 1))], 1)
-
-
-def _as_rows(values):
-    """Values of the contacts, (contacts, d), in the order of their equations: all normal ones, then the others."""
-    return jnp.concatenate([values[:, 0], jnp.ravel(values[:, 1:])])
-
-
-#: Where contacts that are held depend on each other, as the corners of one body do, they give way in the derivatives
-#: by this part of what a free one would. So many solutions bring what this spoils below roundoff.
-SOFTNESS, REFINEMENTS = 1e-7, 3
-
-
-#: Up to this size elimination written out in XLA beats calls of LAPACK.
-SMALL = 24
-
-
-def solve(matrix, right):
-    """A x = b; Gauss-Jordan elimination with the largest pivots for small matrices."""
-    n = matrix.shape[0]
-    if n > SMALL:
-        return jnp.linalg.solve(matrix, right)
-    both = jnp.concatenate([matrix, right.reshape(n, -1)], axis=1)
-    rows = jnp.arange(n)
-
-    def eliminate(k, both):
-        pivot = jnp.argmax(jnp.where(rows >= k, jnp.abs(both[:, k]), -1.0))
-        both = both.at[pivot].set(both[k]).at[k].set(both[pivot])
-        row = both[k] / both[k, k]
-        return (both - both[:, k][:, None] * row).at[k].set(row)
-
-    return jax.lax.fori_loop(0, n, eliminate, both)[:, n:].reshape(right.shape)
-
-
-def _rows(m: Mechanics, t, q, v) -> tuple[int, int]:
-    return jax.eval_shape(m.constraint, t, q).shape[0], jax.eval_shape(m.velocity_constraint, t, q, v).shape[0]
-
-
-def rate_of(m: Mechanics, t, y, modes: Modes):
-    """y'."""
-    q, v, p = parts_of(m, t, y)
-    return slope_of(m, v, motion_of(m, t, q, v, p, modes))
-
-
-def slope_of(m: Mechanics, v, motion: Motion):
-    """y' of one motion, or of many along the first axis."""
-    return jnp.concatenate([v, motion.p_rate if m.system.gives_velocity else motion.v_rate], axis=-1)
-
-
-# -- at one instant --------------------------------------------------------------------------------------------
-
-
-class Response(NamedTuple):
-    """Rates without contact forces, and changes by unit impulses of the contacts (one after the other, the normal one
-    first); the constraints of the system are kept."""
-
-    v: jax.Array
-    contact_rate: jax.Array  # U', (c d,)
-    v_rate: jax.Array
-    second_rate: jax.Array  # of the second half of y
-    delassus: jax.Array  # change of U, (c d, c d)
-    v_by_impulse: jax.Array  # (n, c d)
-    second_by_impulse: jax.Array
-
-
-def response(m: Mechanics, t, y) -> Response:
-    """At one state; W = D (M^-1 restricted to the motions that the constraints allow) D^T with D = (G, T).
-
-    A unit impulse changes v as a unit force changes v': both come from the equations of motion with all contacts open,
-    in which 0 = lam_N and 0 = lam_T are replaced by one.
-    """
-    q, v, p = parts_of(m, t, y)
-    zero, unravel = ravel_pytree(no_motion(m, t, q, v))
-    contacts, d = unravel(zero).force.shape
-    modes = Modes(*(jnp.zeros(contacts, dtype) for dtype in (bool, bool, float)))
-
-    def equations(x):
-        return motion_equations(m, unravel(x), t, q, v, p, modes)
-
-    forces = np.arange(contacts * d).reshape(contacts, d)
-    order = np.concatenate([forces[:, 0], forces[:, 1:].ravel()])  # as the equations come: first all normal ones
-    units = np.zeros((zero.shape[0], contacts * d))
-    units[zero.shape[0] - contacts * d + np.arange(contacts * d), order] = 1.0
-    right = jnp.concatenate([-equations(zero)[:, None], units], axis=1)
-    answers = jax.vmap(unravel, in_axes=1)(solve(jax.jacfwd(equations)(zero), right))
-    seconds = answers.p_rate if m.system.gives_velocity else answers.v_rate
-    free = answers.v_rate[0]
-    contact_rate = jax.jvp(m.contact.velocity, (t, q, v), (jnp.ones_like(t), v, free))[1]
-    directions, by_impulse = m.contact.directions(t, q).reshape(-1, q.shape[0]), answers.v_rate[1:].T
-    return Response(v, jnp.ravel(contact_rate), free, seconds[0], directions @ by_impulse, by_impulse, seconds[1:].T)
-
-
-def position_defect(m: Mechanics, x, t, q0, v, p, held, softness=SOFTNESS):
-    """Zero where x = (q, mu, tau) has g = 0 and the gaps `held` closed, q - q0 along the constraint forces."""
-    n, rows = q0.shape[0], jax.eval_shape(m.constraint, t, q0).shape[0]
-    q, mu, tau = x[:n], x[n : n + rows], x[n + rows :]
-    (push,) = jax.vjp(lambda q: m.contact.gap(t, q), q0)[1](tau)
-    moved = m.mass_residual(q - q0, push - m.constraint_force(t, q0, mu), t, q0, v, p)
-    gap = softened(m.contact.gap(t, q), tau, softness * compliance(m, t, q0, v, p)[:, 0])
-    return jnp.concatenate([moved, m.constraint(t, q), jnp.where(held, gap, tau)])
-
-
-def velocity_defect(m: Mechanics, x, t, q, p0, held, sticking, softness=SOFTNESS):
-    """Zero where x = (v, p, nu, kappa, P) satisfies the constraints on the velocity, U_N = 0 where `held` and U_T = 0
-    where `sticking`, with p - p0 along the constraint impulses."""
-    n, (rows, columns) = q.shape[0], _rows(m, t, q, x[: q.shape[0]])
-    v, p = x[:n], x[n : 2 * n]
-    nu, kappa, impulse = jnp.split(x[2 * n :], (rows, rows + columns))
-    velocity = m.contact.velocity(t, q, v)
-    impulse = impulse.reshape(velocity.shape)
-    kept = jnp.concatenate([held[:, None], jnp.broadcast_to(sticking[:, None], velocity[:, 1:].shape)], axis=1)
-    soft = softness * compliance(m, t, q, v, p)
-    reactions = m.constraint_force(t, q, nu) + m.nonholonomic.force(t, q, v, kappa)
-    return jnp.concatenate([
-        m.legendre(t, q, v, p),
-        p - p0 + reactions - m.contact.force(t, q, impulse),
-        m.hidden(t, q, v),
-        m.velocity_constraint(t, q, v),
-        jnp.ravel(jnp.where(kept, softened(velocity, impulse, soft), impulse)),
-    ])  # fmt: skip

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..method.event_capturing import Modes
+from ..method.event_equations import Modes
 from ..nonlinear.complementarity import solve_lcp
 from ..nonlinear.friction_cone import solve_friction
 

@@ -23,25 +23,22 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..formulation import Mechanics, contact_friction, mechanics_of
-from ..method.event_capturing import (
+from ..method.event_equations import (
     Modes,
+    instant,
     motion_equations,
     motion_of,
     no_motion,
     parts_of,
-    position_defect,
-    response,
     slope_of,
     solve,
-    velocity_defect,
 )
+from ..method.event_mode import PARTS, between
 from ..method.runge_kutta import RungeKutta
 from ..problem import AbstractSystem
 from .family import Family, for_family
 from .step import Layout
 
-#: A step is looked at in so many equal parts.
-PARTS = 8
 NEWTON_STEPS = 30
 #: Newton's update, relative to the size of the state, that counts as none; and one that is forgiven if it shrinks no
 #: further.
@@ -70,27 +67,20 @@ class SmoothStep(NamedTuple):
     inside: Watched
     converged: Any
     iterations: Any
-
-
-class Projected(NamedTuple):
-    """A state on the constraints."""
-
-    y: Any
-    converged: Any
+    projected: bool = False  # whether y is on the constraints that hold
 
 
 class Kernels(NamedTuple):
     """Functions of numbers; the last argument of each is the vector of parameters."""
 
     step: Callable  # (t, h, y, modes, parameters) -> SmoothStep
-    project: Callable  # (t, y, position, held, sticking, parameters) -> Projected
-    respond: Callable  # (t, y, parameters) -> Response
+    instant: Callable  # (t, y, parameters) -> Instant
 
 
 def kernels_of(system: AbstractSystem, tableau: RungeKutta, layout: Layout, rows: tuple[int, ...] | None) -> Kernels:
     """Compiled once for all systems that differ only in parameter values."""
     family = Family(system)
-    return Kernels(_step(family, tableau, layout, rows), *_kernels(family, layout, rows))
+    return Kernels(_step(family, tableau, layout, rows), _instant(family, layout, rows))
 
 
 @for_family(maxsize=64)
@@ -99,14 +89,8 @@ def _step(family: Family, tableau: RungeKutta, layout: Layout, rows) -> Callable
 
 
 @for_family(maxsize=64)
-def _kernels(family: Family, layout: Layout, rows) -> tuple[Callable, ...]:
-    def mechanics(parameters) -> Mechanics:
-        return mechanics_of(family.at(parameters), rows)
-
-    return (
-        _Packed(lambda t, y, position, held, sticking, p: project(mechanics(p), t, y, position, held, sticking)),
-        _Packed(lambda t, y, p: response(mechanics(p), t, y)),
-    )
+def _instant(family: Family, layout: Layout, rows) -> Callable:
+    return _Packed(lambda t, y, p: instant(mechanics_of(family.at(p), rows), t, y))
 
 
 class _Packed:
@@ -141,7 +125,7 @@ class _Packed:
                 for piece, array in zip(jnp.split(flat, edges), arrays, strict=True)
             ]
             found, self._tree = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, pieces)))
-            self._shapes = [leaf.shape for leaf in found]
+            self._shapes = [jnp.shape(leaf) for leaf in found]
             return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float64) for leaf in found])
 
         return jax.jit(run)
@@ -250,12 +234,6 @@ def _newton(update, x):
     return x, converged, iterations
 
 
-def between(theta, h, y, end, first, last):
-    """y at t + theta h: the cubic polynomial with the values and rates of both ends."""
-    d = end - y
-    return y + theta * (h * first + theta * (3 * d - h * (2 * first + last) + theta * (h * (first + last) - 2 * d)))
-
-
 def watch(m: Mechanics, t, y, modes: Modes):
     """What events are read from, and the rate of y."""
     q, v, p = parts_of(m, t, y)
@@ -266,31 +244,3 @@ def watch(m: Mechanics, t, y, modes: Modes):
         c.gap(t, q), c.velocity(t, q, v), acceleration, motion.force, contact_friction(m, t, q), motion.lam, motion.psi
     )
     return watched, slope_of(m, v, motion)
-
-
-# -- projection ------------------------------------------------------------------------------------------------
-
-
-def project(m: Mechanics, t, y, position, held, sticking) -> Projected:
-    """Onto g = 0 and the gaps `position`; then onto the constraints on the velocity, U_N = 0 (`held`) and U_T = 0
-    (`sticking`). What y does not hold follows (v keeps its value in the first part, or p)."""
-    n = y.shape[0] // 2
-    q0, v, p = parts_of(m, t, y)
-    extra = jnp.zeros(m.constraint(t, q0).shape[0] + position.shape[0])
-    x, near = _root(lambda x: position_defect(m, x, t, q0, v, p, position), jnp.concatenate([q0, extra]), n)
-    q, v, p = parts_of(m, t, jnp.concatenate([x[:n], y[n:]]))
-    contact = m.contact.velocity(t, q, v).size
-    extra = jnp.zeros(m.constraint(t, q).shape[0] + m.velocity_constraint(t, q, v).shape[0] + contact)
-    x, tangent = _root(lambda x: velocity_defect(m, x, t, q, p, held, sticking), jnp.concatenate([v, p, extra]), 2 * n)
-    second = x[n : 2 * n] if m.system.gives_velocity else x[:n]
-    return Projected(jnp.concatenate([q, second]), near & tangent)
-
-
-def _root(function, x, count: int):
-    """A zero; the size of an update is that of the first `count` entries."""
-
-    def update(x):
-        change = -solve(jax.jacfwd(function)(x), function(x))
-        return change, jnp.max(jnp.abs(change[:count])) / (jnp.max(jnp.abs(x[:count])) + SMALL_SIZE)
-
-    return _newton(update, x)[:2]

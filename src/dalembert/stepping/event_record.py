@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import RowFunction
 from ..formulation import mechanics_of
-from ..method.event_capturing import parts_of
+from ..method.event_equations import parts_of
 from ..problem import AbstractSystem
 from .family import Family, flat_parameters, for_family
 

@@ -10,8 +10,9 @@ from ..arguments import interval
 from ..engine import Interruption, compile_time
 from ..method import EventCapturing
 from ..problem import AbstractSystem
+from .event_pieces import EventFailure
 from .event_record import EventRecord
-from .event_steps import EventFailure, EventLoop
+from .event_steps import EventLoop
 from .events import Events
 from .model_check import layout_of
 from .options import Given, Options, check_room, checked_save_every

@@ -19,24 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from ..method.event_capturing import Modes
-from .event_kernels import PARTS, Watched
-
-#: A minimum of a gap is searched if it could lie below zero were the fall to it larger by this part.
-DIP_MARGIN = 0.5
-
-
-class Tolerances(NamedTuple):
-    """What is roundoff of a gap, of a relative velocity, of a force."""
-
-    gap: float
-    velocity: float
-    force: float
-
-
-EPS = float(np.finfo(np.float64).eps)
-#: A gap, a velocity or a force below this, relative to the largest of its kind, is roundoff.
-ROUNDOFF = Tolerances(gap=64 * EPS, velocity=1e-12, force=1e-11)
+from ..method.event_equations import Modes
+from ..method.event_mode import DIP_MARGIN, PARTS, Tolerances
+from .event_kernels import Watched
 
 
 class Found(NamedTuple):

@@ -17,19 +17,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.contract import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, SINGULAR
-from ..errors import DalembertError
 from ..formulation import mechanics_of
 from ..method import EventCapturing
-from ..method.event_capturing import Modes, free_modes
+from ..method.event_equations import Instant, Modes, Response, free_modes, response
+from ..method.event_mode import EPS, ROUNDOFF, Tolerances
 from ..problem import AbstractSystem
 from .consistent import Start
 from .contact_modes import choose_modes, impact
 from .event_chunks import SmoothChunks
-from .event_kernels import PARTS, SmoothStep, Watched, kernels_of
+from .event_kernels import SmoothStep, Watched
+from .event_pieces import EventFailure, Pieces
+from .event_projection import projected
 from .event_record import Rows
-from .event_search import EPS, ROUNDOFF, Found, Tolerances, first_events
+from .event_search import Found, first_events
 from .events import ContactEvent
-from .family import flat_parameters
 from .model_check import layout_of
 from .redundant import LEFT, better_rows, scaled_gradients
 from .scales import constraints_at, relative, row_names
@@ -43,14 +44,6 @@ TIME_FLOOR = 64 * EPS
 TOUCHING = 1e-10
 
 
-class EventFailure(DalembertError):
-    """A step could not be completed: code and message of the status."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class EventLoop:
     """The motion at one time, and what happened up to it."""
 
@@ -59,8 +52,8 @@ class EventLoop:
     ):  # fmt: skip
         mechanics, layout, state, (t0, h, steps) = mechanics_of(system, start.rows), start.layout, start.state, grid
         self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
-        self._kernels = kernels_of(system, method.smooth_part, layout, start.rows)
-        self._parameters = np.asarray(flat_parameters(system))
+        self._grid, self._engine = (h, steps), engine
+        self._pieces = Pieces(system, method, layout, start.rows, h, steps, engine)
         self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
         self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
@@ -76,7 +69,7 @@ class EventLoop:
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
         self._t0 = t0
-        self._chunks = SmoothChunks(system, method, layout, self._parameters, h, steps, engine)
+        self._chunks = SmoothChunks(self._pieces, h)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -84,7 +77,7 @@ class EventLoop:
         """From the step k at least one step and at most so many: compiled ones as long as nothing happens, else a
         single one, through all that happens in it."""
         state = np.concatenate([self.y, np.zeros(self._shape).ravel(), self._no_forces, [self._far, self._fast]])
-        chunk = None if self._rows is not None else self._chunks.take(k, most, self._t0, state, self.modes)
+        chunk = None if self._rows is not None else self._chunks.take(k, most, self._t0, state, self.y, self.modes)
         if chunk is None:
             counted, self.impulse = self.counts["newton_iterations"], np.zeros(self._shape)
             self.advance(self._t0 + (k + 1) * self._h)
@@ -146,7 +139,7 @@ class EventLoop:
         better = better_rows(scaled_gradients(self._system, self.t, q), rows)
         if better != rows:
             self._rows = better
-            self._kernels = kernels_of(self._system, self._method.smooth_part, self._layout, better)
+            self._pieces = Pieces(self._system, self._method, self._layout, better, *self._grid, self._engine)
 
     def row(self, iterations: int) -> Rows:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
@@ -167,7 +160,7 @@ class EventLoop:
     # -- smooth steps --------------------------------------------------------------------------------------------
 
     def _smooth(self, length: float) -> SmoothStep:
-        step = self._kernels.step(self.t, length, self.y, self.modes, self._parameters)
+        step = self._pieces.step(self.t, length, self.y, self.modes)
         self.counts["smooth_steps"] += 1
         self.counts["newton_iterations"] += int(step.iterations)
         if not (np.all(np.isfinite(step.y)) and np.all(np.isfinite(step.inside.force))):
@@ -184,27 +177,29 @@ class EventLoop:
         return step
 
     def _look(self, length: float) -> Watched:
-        return Watched(*(values[PARTS] for values in self._smooth(length).inside))
+        return Watched(*(values[-1] for values in self._smooth(length).inside))
 
     def _accept(self, step: SmoothStep, length: float) -> None:
         self.y, self.t = step.y, self.t + length
         self.impulse = self.impulse + step.impulse
-        if self._bilateral or np.any(self.modes.closed):
+        if not step.projected and (self._bilateral or np.any(self.modes.closed)):
             self._project(self.modes.closed, self.modes.closed, self.modes.sticking)
 
     def _project(self, position, held, sticking) -> None:
-        projected = self._kernels.project(self.t, self.y, position, held, sticking, self._parameters)
-        if not (projected.converged and np.all(np.isfinite(projected.y))):
+        y = projected(
+            lambda y: self._pieces.instant(self.t, y), self.y, self._system.gives_velocity, position, held, sticking
+        )
+        if y is None:
             raise EventFailure(
                 SINGULAR,
                 "the state cannot be moved onto the constraints and closed contacts: they become dependent there. "
                 "Try a smaller h or other coordinates.",
             )
-        self.y = projected.y
+        self.y = y
 
     def _watch(self) -> Watched:
         """The present motion: the beginning of a step of no length."""
-        step = self._kernels.step(self.t, 0.0, self.y, self.modes, self._parameters)
+        step = self._pieces.step(self.t, 0.0, self.y, self.modes)
         return Watched(*(values[0] for values in step.inside))
 
     def _sizes(self, watched: Watched) -> tuple[float, float]:
@@ -278,7 +273,7 @@ class EventLoop:
         """Moreau's step over `length` with the contacts `hitting` closed."""
         watched, old = self._watch(), self.modes
         gap, before = watched.gap, watched.velocity
-        answer = self._kernels.respond(self.t, self.y, self._parameters)
+        instant, answer = self._respond()
         limits = self._touching_limits(watched)
         touching = hitting | (gap <= limits.gap + length * np.maximum(-before[:, 0], 0.0))
         self._fastest = np.maximum(self._fastest, np.where(touching, np.abs(before[:, 0]), 0.0))
@@ -286,14 +281,14 @@ class EventLoop:
         low = hitting & (before[:, 0] ** 2 <= 2 * push * self._fastest * self._width)
         restitution = np.where(low, 0.0, self._restitution)
         free = before + length * answer.contact_rate.reshape(self._shape)
-        solution = impact(answer.delassus, free, before, restitution, watched.friction, touching)
+        solution = impact(answer.delassus, free, before, restitution, instant.friction, touching)
         if not solution.solved:
             raise EventFailure(NOT_CONVERGED, "the laws of impact have no solution here; check friction and gap.")
         impulse = solution.impulse.ravel()
         after = free + (answer.delassus @ impulse).reshape(self._shape)
         change = length * answer.v_rate + answer.v_by_impulse @ impulse
         second = self.y[self._n :] + length * answer.second_rate + answer.second_by_impulse @ impulse
-        self.y = np.concatenate([self.y[: self._n] + length * (answer.v + change / 2), second])
+        self.y = np.concatenate([self.y[: self._n] + length * (instant.v + change / 2), second])
         self.t += length
         self.impulse = self.impulse + solution.impulse
         self.counts["critical_steps"] += 1
@@ -304,6 +299,15 @@ class EventLoop:
             if not (low[contact] and self.modes.closed[contact]):
                 self._record("impact", contact, before, after, solution.impulse, length)
         self._record_changes(old, before, after, np.where(low[:, None], solution.impulse, 0.0), length)
+
+    def _respond(self) -> tuple[Instant, Response]:
+        instant = self._pieces.instant(self.t, self.y)
+        try:
+            return instant, response(instant, self._system.gives_velocity)
+        except np.linalg.LinAlgError:
+            raise EventFailure(
+                SINGULAR, "the constraints become dependent. Try a smaller h, or other coordinates."
+            ) from None
 
     def _settle(self, touching: np.ndarray, resting: np.ndarray) -> None:
         """Contacts that touched are moved apart, those at rest are held; then their modes."""
@@ -328,8 +332,8 @@ class EventLoop:
         resting = halted
         if self._shape[1] == 2:
             resting = halted | (np.abs(velocity[:, 1]) <= limits.velocity)
-        answer = self._kernels.respond(self.t, self.y, self._parameters)
-        chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, watched.friction, touching, resting)
+        instant, answer = self._respond()
+        chosen = choose_modes(answer.delassus, answer.contact_rate, velocity, instant.friction, touching, resting)
         if not chosen.solved:
             raise EventFailure(
                 NOT_CONVERGED,

@@ -171,11 +171,10 @@ def _check_direction(system: AbstractSystem, method: Method, options: Options) -
 def _check_events(options: Options, single: bool, one_size: bool) -> None:
     if options.retry or options.checkpoint:
         raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
-    if options.engine not in ("auto", "xla"):
+    if options.engine == "cuda":
         raise InputError(
-            f"event capturing looks for events by XLA, which engine={options.engine!r} excludes; smooth steps are "
-            'compiled where a mode of the contacts lasts (run.stats["compiled_steps"] counts them). Use engine="auto", '
-            'or engine="xla" to compile none.'
+            'engine="cuda" takes batches in which all members do the same at the same time, and event capturing takes '
+            'single runs. Use engine="auto".'
         )
     if options.extended:
         raise InputError('event capturing is computed in double precision; use precision="double".')

@@ -55,7 +55,6 @@ def test_event_capturing_counts_the_translation_of_its_smooth_steps(monkeypatch)
     ball = da.system(  # compiled nowhere else
         lagrangian=lambda t, q, v: 0.5 * v @ v - 9.4321 * q[0] + 0.01 * jnp.cos(q[0]), gap=lambda t, q: q
     )
-    for steps in (10, 410):  # in the shorter run nothing but what JAX compiles, in the longer one the rest
-        run = da.simulate(ball, da.EventCapturing(), [1.0], [0.0], t=(0.0, steps / 1000), h=0.001)
+    run = da.simulate(ball, da.EventCapturing(), [1.0], [0.0], t=(0.0, 0.01), h=0.001)
     assert run.stats["compiled_steps"] > 0
     assert 0 < sum(spent) <= run.stats["compile_seconds"]

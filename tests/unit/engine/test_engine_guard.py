@@ -18,7 +18,7 @@ DECAY = StepFunctions(
     n_state=1,
     summed_blocks=(),
     n_parameters=1,
-    guard=lambda x, t, h, state, parameters: x[0] < parameters[0],
+    guard=lambda end, t, h, state, parameters: end[0] < parameters[0],
 )
 H = 0.01
 RATIO = (1 - H / 2) / (1 + H / 2)
@@ -46,7 +46,7 @@ def test_a_guard_that_sees_nothing_lets_all_steps_pass():
 
 def test_a_failure_is_not_taken_for_what_the_guard_looks_for():
     broken = dataclasses.replace(DECAY, finish=lambda x, t, h, state, parameters: jnp.sqrt(x - 0.7))
-    chunk = run(broken, 0.6, 1000)
+    chunk = run(broken, -1.0, 1000)
     assert chunk.status not in (OK, GUARDED)
 
 

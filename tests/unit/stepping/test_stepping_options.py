@@ -26,12 +26,7 @@ PATHS = {
 }
 #: Which options a path refuses, with a word of the reason.
 REFUSED = {
-    (
-        "events",
-        "engine",
-        "native",
-    ): "looks for events by XLA, which engine='native' excludes; smooth steps are compiled",
-    ("events", "engine", "cuda"): "looks for events by XLA, which engine='cuda' excludes",
+    ("events", "engine", "cuda"): "event capturing takes single runs",
     ("events", "precision", "extended"): "event capturing is computed in double precision",
     ("events", "compensated", False): "compensated has no meaning",
     ("single", "engine", "cuda"): "for batches",

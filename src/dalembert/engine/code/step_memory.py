@@ -49,13 +49,13 @@ class Room:
         begins = pointer_to(numbers), pointer_to(integers), pointer_to(table)
         return [begins[source] + offset for source, offset in self._of_one]
 
-    def block_of_one(self, saves: int, n_state: int, dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def block_of_one(self, saves: int, length: int, dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where there is only one phase: a block of numbers, of zeros, with the integers and the saved states behind
         them in the same memory; and these two. So one address is asked for instead of three."""
         integers = -(-8 * (4 + 2 * saves) // self.item)
-        block = np.zeros(self.numbers + integers + saves * n_state, dtype)
+        block = np.zeros(self.numbers + integers + saves * length, dtype)
         end = self.numbers + integers
-        return block, block[self.numbers : end].view(np.int64), block[end:].reshape(saves, n_state)
+        return block, block[self.numbers : end].view(np.int64), block[end:].reshape(saves, length)
 
     def pointers_into(self, block: np.ndarray, table: int) -> list[int]:
         """The arguments for such a block, but for those that depend on how many states are saved."""

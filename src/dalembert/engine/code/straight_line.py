@@ -230,7 +230,7 @@ class StepEmitter(StepLoop):
             w.store(self._value(int(step.values[j]), self.fixed), "%history", position)
 
     def save(self, row: str) -> None:
-        w, n_state = self.w, self.step.functions.n_state
-        first = w.new(f"mul i64 {row}, {n_state}")
-        for k in range(n_state):
+        w, saved = self.w, self.step.functions.saved
+        first = w.new(f"mul i64 {row}, {saved}")
+        for k in range(saved):
             w.store(w.load("%state", k), "%saved", w.new(f"add i64 {first}, {k}"))

@@ -104,12 +104,14 @@ def _instead(functions: StepFunctions, reason: TooLarge, wanted: EngineOptions) 
 
 
 def compiled_or_reason(
-    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray
+    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray, steps: float = 0
 ) -> NativeRun | str:
-    """A native runner for these step functions, or why there is none: for callers that have another way."""
+    """A native runner for these step functions, or why there is none: for callers that have another way. `steps` is
+    how many will be taken at least, if that is known."""
     try:
         with compiling():
-            runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), Unkeyed(value=True))
+            soon = Unkeyed(steps < SHORT_RUN)
+            runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), soon)
     except UnsupportedByEngine as reason:
         return str(reason)
     return str(runner) if isinstance(runner, TooLarge) else runner.begin()

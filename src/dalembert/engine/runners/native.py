@@ -321,10 +321,10 @@ class NativeRun(Runner):
         return weights
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
-        dtype, room, n_state = self._dtype, self.room, self.functions.n_state
+        dtype, room, length = self._dtype, self.room, self.functions.saved
         known, step = int(carry.known), int(carry.step)
         saves = steps // save_every + 2
-        numbers, integers, saved = room.block_of_one(saves, n_state, dtype)  # integers: counters, iterations, worst
+        numbers, integers, saved = room.block_of_one(saves, length, dtype)  # integers: counters, iterations, worst
         held = room.sections
         numbers[0], numbers[1] = t0 + step * h, h
         numbers[held["state"]] = carry.state

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..code.loop import POINTERS
 from ..code.step_memory import pointer_to
-from ..contract import HISTORY, OK, Carry, Runner
+from ..contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Runner
 from ..machine.compilation import compile_text
 from ..scales.compiled_scaling import CompiledScaling
 from .native import NativeRun
@@ -134,7 +134,7 @@ class CompiledSteps(Stepwise):
         """Memory for the step as it is compiled now."""
         runner, room = self.runner, self.runner.room
         self._stack.close()
-        block, integers, _ = room.block_of_one(2, runner.functions.n_state, np.float64)
+        block, integers, _ = room.block_of_one(2, runner.functions.saved, np.float64)
         held = room.sections
         self._block, self._integers, self._held = block, integers, held
         self.parameters, self.state = block[held["parameters"]], block[held["state"]]
@@ -223,6 +223,51 @@ class CompiledSteps(Stepwise):
             self._lay_out(snapshot.carry, snapshot.parameters)
         self._block[:] = block
         self._left, self._target = left, self.taken
+
+
+class LoneSteps(CompiledSteps):
+    """Steps of any size from any state, each as the first of a run, in memory that stays where it is."""
+
+    def __init__(self, runner: NativeRun, state: np.ndarray, h: float, parameters: np.ndarray) -> None:
+        super().__init__(runner, runner.first_carry(state), 0.0, h, parameters)
+        self._taken, self._next_scales = 0, 0
+
+    def take(self, t: float, h: float, begin: np.ndarray) -> int:
+        """One step at t of the size h from a state of which these first entries are given; `state` is then its end."""
+        self._begin(t, h, begin)
+        if self._taken >= self._next_scales:
+            self._scales_of_a_whole_step(t, h)
+            self._next_scales = self._taken + max(1, min(self._taken, SCALES_KEPT))
+        self._taken += 1
+        self._call(self._table_at)
+        return OK if self._counters[3] == OK else self._cured(t, h, begin)
+
+    def _begin(self, t: float, h: float, begin: np.ndarray) -> None:
+        self._block[0], self._block[1] = t, h
+        self._block[self._held["contraction"]] = FIRST_CONTRACTION
+        self.state[: len(begin)] = begin
+        self._integers[:4] = 0, 0, 0, OK
+
+    def _scales_of_a_whole_step(self, t: float, h: float) -> None:
+        """Scales of the unknowns of a whole step: in a step of no length nothing moves."""
+        self._t0, self._block[1] = t, self._h
+        self._measure_scales()
+        self._block[1] = h
+
+    def _cured(self, t: float, h: float, begin: np.ndarray) -> int:
+        """The same in scales of its own; at last by the runner, with all its cures."""
+        self._begin(t, h, begin)
+        self._scales_of_a_whole_step(t, h)
+        self._call(self._table_at)
+        if self._counters[3] == OK:
+            return OK
+        state, parameters = self.state.copy(), self.parameters.copy()
+        state[: len(begin)] = begin
+        chunk = self.runner.run(self.runner.first_carry(state), t, h, 1, NEVER, parameters, 1)
+        earlier = self.iterations + int(chunk.iterations.sum())
+        self._lay_out(chunk.carry, parameters)
+        self._earlier = earlier
+        return chunk.status
 
 
 @functools.cache

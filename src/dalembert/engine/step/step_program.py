@@ -140,7 +140,7 @@ def trace_functions(draft: StepDraft) -> None:
     draft.residual, draft.jacobian = trace_with_jacobian(program, functions.residual, inputs.x, *rest)
     finish = draft.finish = trace(program, functions.finish, inputs.x, *rest)
     draft.misled = None if functions.misled is None else trace(program, functions.misled, finish, *rest)[0]
-    draft.guard = None if functions.guard is None else trace(program, functions.guard, inputs.x, *rest)[0]
+    draft.guard = None if functions.guard is None else trace(program, functions.guard, finish, *rest)[0]
     draft.continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     program.most = draft.most
     entries = [node for row in draft.jacobian for node in row.values()]
