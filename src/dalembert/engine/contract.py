@@ -141,6 +141,7 @@ class Runner(abc.ABC):
 
     name: str  # what `run.stats["engine"]` says
     chunk_steps: int  # steps after which a chunk returns to Python
+    mends: bool = True
 
     @abc.abstractmethod
     def first_carry(self, state: np.ndarray) -> Carry:
@@ -168,6 +169,11 @@ class Runner(abc.ABC):
     def way_back(self) -> Callable[[], None]:
         """What brings the runner back into the condition in which it is now, in the same process."""
         return lambda: None
+
+    def mend(self, wanted: bool) -> None:
+        """Whether a step that Newton does not find is mended, if this way can. Who takes it again with a smaller h
+        does without: that costs less."""
+        self.mends = wanted
 
 
 def first_carry(functions: StepFunctions, state: np.ndarray) -> Carry:

@@ -58,7 +58,8 @@ def simulate(
         p0: the momentum at t0, instead of `v0`.
         t: the interval (t0, t1); with t1 < t0 a smooth motion runs back in time.
         h: the step size; it must divide the interval. Or a sequence of positive step sizes that add up to its length;
-            then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)` for `MoreauJean()`.
+            then t may be (t0, None), and the run ends where they end. Or `Adaptive(...)`,
+            sizes chosen by the error.
         save_every: keep every k-th state; memory does not grow with the others.
         on_failure: "raise" a `StepFailure` (which carries the trajectory up to there), or "return" that trajectory.
         progress: show a progress bar; or a function that is called with the number of steps taken after every chunk of

@@ -157,6 +157,9 @@ class RedundantRun(Runner):
         self.functions = assemble(self._system, self._method, self._inner_layout, rows)
         self._inner = self._build(self.functions, *self._began)
 
+    def mend(self, wanted: bool) -> None:
+        self._inner.mend(wanted)
+
     @property
     def name(self) -> str:
         return self._inner.name

@@ -104,7 +104,8 @@ class NativeRun(Runner):
             self._compiled.improve()
         self._used = True
         run = copy.copy(self)
-        run._counts, run._least_scale, run._mending_seconds = dict.fromkeys(_CURES, 0), None, 0.0
+        run._counts, run._least_scale = dict.fromkeys(_CURES, 0), None
+        run._mending_seconds, run.mends = 0.0, True
         return run
 
     def _build(self, state, t, h, parameters, seed: int = 0) -> None:
@@ -189,7 +190,7 @@ class NativeRun(Runner):
         if pieces[0].status in (OK, GUARDED):
             carry, saved, iterations, worst, status, residual = pieces[0]
             return Chunk(carry, saved, iterations[: len(saved)], worst[: len(saved)], status, residual)
-        cures = list(_CURES)
+        cures = list(_CURES) if self.mends else []
         while pieces[-1].status not in (OK, GUARDED) and cures and not is_wanted():
             stuck = pieces[-1].carry
             cure, begun = cures.pop(0), time.perf_counter()

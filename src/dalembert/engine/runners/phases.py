@@ -94,6 +94,10 @@ class PhasedRun(Runner):
 
         return back
 
+    def mend(self, wanted: bool) -> None:
+        for stage in self.stages:
+            stage.mend(wanted)
+
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
