@@ -70,7 +70,7 @@ def _run_numbers(task: Task, record: bool, state, t0, h, parameters) -> tuple:
 
 
 def _tangent_numbers(task: Task, state, t0, h, parameters, record, taken, *moved) -> tuple:
-    run = Forward(_NOTHING, _NOTHING, OK, int(taken), record)
+    run = Forward(state[None], _NOTHING, OK, int(taken), record)
     moved = (moved[0], float(moved[1]), float(moved[2]), moved[3])
     return (task.step.tangents(run, float(t0), float(h), parameters, moved, task.grid),)
 
@@ -78,7 +78,7 @@ def _tangent_numbers(task: Task, state, t0, h, parameters, record, taken, *moved
 def _adjoint_numbers(task: Task, state, t0, h, parameters, record, taken, saved_bar) -> tuple:
     if not np.all(np.isfinite(saved_bar)):  # what it does not reach stays zero, the rest is as little a number
         return tuple(np.full(np.shape(part), np.nan) for part in (state, t0, h, parameters))
-    run = Forward(_NOTHING, _NOTHING, OK, int(taken), record)
+    run = Forward(state[None], _NOTHING, OK, int(taken), record)
     return task.step.adjoints(run, float(t0), float(h), parameters, saved_bar, task.grid)
 
 

@@ -79,7 +79,7 @@ class Differentiable:
         """The shape of what a run leaves for its derivative."""
         part = self.part_steps(grid)
         if part >= grid.steps:
-            return grid.steps * len(self._fractions) + 1, self.width
+            return grid.steps * len(self._fractions), self.width
         return -(-grid.steps // part), self._n + self.functions.n_summed
 
     # -- forwards -----------------------------------------------------------------------------------------------------
@@ -112,13 +112,14 @@ class Differentiable:
     def _recorded(self, state, t0, h, parameters, grid: Grid) -> Forward:
         many = len(self._fractions)
         rows, spent, status, carry = self._steps(state, None, t0, h, parameters, (0, grid.steps))
-        taken = (len(rows) - 1) // many
+        taken = len(rows) // many
         each = grid.every * many
-        saved = rows[::each, : self._n][: taken // grid.every + 1]
+        saved = np.concatenate([state[None], rows[each - 1 :: each, : self._n][: taken // grid.every]])
         iterations = np.add.reduceat(spent, np.arange(0, len(spent), each)) if len(spent) else spent
-        last = carry._replace(state=rows[taken * many, : self._n], step=np.array(taken))
-        rows = _filled(rows[: taken * many + 1], grid.steps * many + 1)
-        return _ended(saved, last, iterations[: len(saved) - 1], status, grid, rows)
+        last = rows[taken * many - 1, : self._n] if taken else state
+        carry = carry._replace(state=last, step=np.array(taken))
+        rows = _filled(rows[: taken * many], grid.steps * many)
+        return _ended(saved, carry, iterations[: len(saved) - 1], status, grid, rows)
 
     def _steps(self, state, compensation, t0, h, parameters, steps: tuple[int, int]):
         """The rows of the record between two steps, the iterations of each, the status and the carry at the end."""
@@ -131,7 +132,7 @@ class Differentiable:
         carry: Carry = start.first_carry(begin)
         if compensation is not None:
             carry = carry._replace(compensation=np.array(compensation))
-        saved, spent, done, status = [begin[None]], [], 0, OK
+        saved, spent, done, status = [], [], 0, OK
         while done < count and status == OK:
             todo = min(max(1, start.chunk_steps), count - done)
             if isinstance(start, PhasedRun):
@@ -143,7 +144,8 @@ class Differentiable:
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status, done = chunk.carry, chunk.status, int(chunk.carry.step)
-        return np.concatenate(saved), np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
+        rows = saved[0] if len(saved) == 1 else np.concatenate([np.zeros((0, self.width)), *saved])
+        return rows, np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
 
     def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
         wanted = EngineOptions(compensated=self._compensated, engine=self._engine, sizes=sizes, steps=steps)
@@ -164,7 +166,7 @@ class Differentiable:
         saved[0], tail = state_dot, np.concatenate([parameters_dot, [t0_dot, h_dot]])
         now = np.array(state_dot, dtype=np.float64)
         for first, last in self._parts(run.taken, grid):
-            recorded = self._part(run.record, t0, h, parameters, first, last, grid)
+            recorded = self._part(run, t0, h, parameters, first, last, grid)
             sweep = self._sweep(recorded, forwards=True)
             now = sweep.forwards(recorded, now, tail, first * many, grid.every * many, saved[1:])
         saved[run.taken // grid.every + 1 :] = now
@@ -178,7 +180,7 @@ class Differentiable:
         now[:n] = rest.sum(axis=0)
         rows = np.ascontiguousarray(cotangents[1:])
         for first, last in reversed(self._parts(run.taken, grid)):
-            recorded = self._part(run.record, t0, h, parameters, first, last, grid)
+            recorded = self._part(run, t0, h, parameters, first, last, grid)
             sweep = self._sweep(recorded, forwards=False)
             now = sweep.backwards(recorded, now, first * many, grid.every * many, rows)
         return now[:n] + cotangents[0], now[-2], now[-1], now[n:-2]
@@ -187,15 +189,15 @@ class Differentiable:
         part = self.part_steps(grid)
         return [(first, min(first + part, taken)) for first in range(0, taken, part)]
 
-    def _part(self, record: np.ndarray, t0, h, parameters, first: int, last: int, grid: Grid) -> Recorded:
+    def _part(self, run: Forward, t0, h, parameters, first: int, last: int, grid: Grid) -> Recorded:
         """The steps first, ..., last - 1 with all that their derivatives need."""
         many, t_h = len(self._fractions), self._times(t0, h, first, last)
         fixed = np.concatenate([parameters, [t0, h]])
         if self.part_steps(grid) >= grid.steps:
-            return Recorded(record[first * many : last * many + 1], *t_h, fixed)
-        snapshot = record[first // self.part_steps(grid)]
+            return Recorded(run.saved[0], run.record[first * many : last * many], *t_h, fixed)
+        snapshot = run.record[first // self.part_steps(grid)]
         rows, *_ = self._steps(snapshot[: self._n], snapshot[self._n :], t0, h, parameters, (first, last))
-        return Recorded(rows, *t_h, fixed)
+        return Recorded(snapshot[: self._n], rows, *t_h, fixed)
 
     def _sweep(self, recorded: Recorded, *, forwards: bool) -> Sweep:
         """The compiled tangent or adjoint; its pivots suit the run for which it was first needed."""

@@ -1,6 +1,6 @@
 """A derivative taken along a recorded run: forwards by the tangent of a step, backwards by its adjoint.
 
-    record      row 0: s_0; row k + 1: s_{k+1} and x_k, as `recording` steps leave them
+    record      s_0, and row k: s_{k+1} and x_k, as `recording` steps leave them
     forwards    for k = 0, 1, ...:    sdot -> Sdot, kept where the run keeps a state
     backwards   for k = N - 1, ...:   sbar += cbar where the run keeps a state; sbar -> that of the step before
 
@@ -31,7 +31,7 @@ GROWTH_LIMIT = 1e6
 MOST_PIVOT_CHANGES = 20
 _PARAMETERS, _TIME, _STATE, _COUNTERS = (POINTERS.index(name) for name in ("parameters", "time", "state", "counters"))
 #: what the compiled loop is told, by its place
-_CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "taken")
+_CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "first")
 _PLACE = {name: place for place, name in enumerate(_CONTROL)}
 
 
@@ -39,7 +39,8 @@ _PLACE = {name: place for place, name in enumerate(_CONTROL)}
 class Recorded:
     """A run, or a part of it, with what its steps were solved by."""
 
-    rows: np.ndarray  # (steps + 1, states and unknowns)
+    start: np.ndarray  # the state before the first step
+    rows: np.ndarray  # (steps, states and unknowns), after every step
     t: np.ndarray  # when each step begins
     h: np.ndarray  # and its size
     fixed: np.ndarray  # theta, t0, H
@@ -48,9 +49,12 @@ class Recorded:
     def steps(self) -> int:
         return len(self.t)
 
-    def part(self, first: int, last: int) -> Recorded:
-        """The steps first, ..., last - 1."""
-        return Recorded(self.rows[first : last + 1], self.t[first:last], self.h[first:last], self.fixed)
+    def solved(self, steps: np.ndarray) -> np.ndarray:
+        """What some steps were solved by, s_k and x_k, one column for each."""
+        n = len(self.start)
+        states = self.rows[steps - 1, :n]
+        states[steps == 0] = self.start
+        return np.concatenate([states, self.rows[steps, n:]], axis=1).T
 
 
 class Sweep:
@@ -66,11 +70,10 @@ class Sweep:
 
     def _translate(self, run: Recorded, at: int, seed: int) -> None:
         """Choose pivots that suit the run from the step `at` on, and translate."""
-        n, where = self._n_state, np.linspace(0, run.steps - 1, SAMPLES).astype(int)
+        where = np.linspace(0, run.steps - 1, SAMPLES).astype(int)
         where[0] = at
-        changing = np.concatenate([run.rows[where, :n], run.rows[where + 1, n:]], axis=1).T
         fixed = np.concatenate([run.fixed, np.ones(self._tail)])
-        columns = np.concatenate([changing, np.repeat(fixed[:, None], SAMPLES, axis=1)])
+        columns = np.concatenate([run.solved(where), np.repeat(fixed[:, None], SAMPLES, axis=1)])
         state, how = np.ones(self.functions.n_state), (Arithmetic(), False, not seed)
         found = translated(self.functions, state, float(run.t[at]), float(run.h[at]), columns, seed, *how)
         self._step, self._compiled = found
@@ -102,7 +105,7 @@ class Sweep:
         told = {
             "steps": run.steps, "direction": direction, "every": every, "width": run.rows.shape[1],
             "solved": self._n_state, "unknowns": run.rows.shape[1] - self._n_state, "kept": self._n_state,
-            "step": first if direction > 0 else first + run.steps - 1,
+            "step": first if direction > 0 else first + run.steps - 1, "first": first,
         }  # fmt: skip
         for name, value in told.items():
             control[_PLACE[name]] = value
@@ -133,12 +136,13 @@ class Sweep:
         parameters[run.rows.shape[1] :] = np.concatenate([run.fixed, tail])
         weights = numbers[held["weights"]]
         pointers = room.pointers_of_one(numbers, integers, self._table)
-        begin, row = pointer_to(run.rows) - 8 * first * run.rows.shape[1], rows if rows.size else np.zeros(1)
+        row, start = rows if rows.size else np.zeros(1), np.ascontiguousarray(run.start)
+        begin = pointer_to(start), pointer_to(run.rows) - 8 * first * run.rows.shape[1]
         times = pointer_to(run.t) - 8 * first, pointer_to(run.h) - 8 * first
         with self._compiled.memory() as more:
             arguments = np.array([*pointers, *more], dtype=np.uint64)
             drive = functools.partial(
-                _driver(len(arguments)), self._compiled.code.address(), pointer_to(arguments), begin, *times,
+                _driver(len(arguments)), self._compiled.code.address(), pointer_to(arguments), *begin, *times,
                 pointer_to(row), pointer_to(control),
             )  # fmt: skip
             whole = int(control[_PLACE["steps"]])
@@ -157,7 +161,7 @@ def _driver(pointers: int):
     """The loop over the steps of a sweep, for steps with so many pointer arguments."""
     code, _ = compile_text(_driver_text(pointers), effort=2)
     _KEPT.append(code)
-    return code.function("sweep", *[ctypes.c_void_p] * 7)
+    return code.function("sweep", *[ctypes.c_void_p] * 8)
 
 
 #: code must outlive the functions made of it
@@ -177,7 +181,7 @@ def _driver_text(pointers: int) -> str:
     return f"""
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-define void @sweep(ptr %function, ptr %arguments, ptr %rows, ptr %times, ptr %sizes, ptr %saved, ptr %control) {{
+define void @sweep(ptr %function, ptr %arguments, ptr %start, ptr %rows, ptr %times, ptr %sizes, ptr %saved, ptr %control) {{
 entry:
 {read}{arguments}
   %solved.bytes = mul i64 %solved, 8
@@ -196,12 +200,14 @@ again:
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %begin, label %done
 begin:
-  %first = mul i64 %k, %width
-  %solved.from = getelementptr double, ptr %rows, i64 %first
+  %row = mul i64 %k, %width
+  %row.before = sub i64 %row, %width
+  %solved.before = getelementptr double, ptr %rows, i64 %row.before
+  %is.first = icmp eq i64 %k, %first
+  %solved.from = select i1 %is.first, ptr %start, ptr %solved.before
   call void @llvm.memcpy.p0.p0.i64(ptr %a{_PARAMETERS}, ptr %solved.from, i64 %solved.bytes, i1 false)
-  %second = add i64 %first, %width
-  %third = add i64 %second, %solved
-  %found.from = getelementptr double, ptr %rows, i64 %third
+  %found.first = add i64 %row, %solved
+  %found.from = getelementptr double, ptr %rows, i64 %found.first
   call void @llvm.memcpy.p0.p0.i64(ptr %found, ptr %found.from, i64 %unknowns.bytes, i1 false)
   %t.at = getelementptr double, ptr %times, i64 %k
   %t = load double, ptr %t.at
