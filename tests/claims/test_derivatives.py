@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -134,3 +137,33 @@ def test_the_adjoint_of_a_long_chain_is_eliminated_like_its_step():
     taken = step._runner(step._recording, np.append(chain.first, np.zeros(step._recording.n_state - len(chain.first))),
                          0.0, 0.002, parameters, 10).step.statistics["operations_per_step"]  # fmt: skip
     assert step._sweeps[False]._step.statistics["operations_per_step"] <= 2.0 * taken
+
+
+LONG_RUN = """
+import resource
+
+import jax
+import jax.numpy as jnp
+
+import dalembert as da
+from dalembert.gallery import Pendulum
+
+
+def end(gravity):
+    start = jnp.array([1.0, 0.0]), jnp.zeros(2)
+    return da.simulate(Pendulum(gravity=gravity), da.Rattle(), *start, t=(0, 1000), h=0.001, save_every=1000).q[-1, 0]
+
+
+slope = jax.grad(end)(9.81)
+print(float(slope), float(end(9.81 + 1e-7) - end(9.81 - 1e-7)) / 2e-7)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.long
+def test_a_million_steps_are_differentiated_within_a_gigabyte():
+    """A record of all of them would be 168 MB, and is copied; that of snapshots is small."""
+    told = subprocess.run([sys.executable, "-c", LONG_RUN], capture_output=True, text=True, check=True).stdout.split()
+    slope, difference, kilobytes = (float(word) for word in told)
+    assert slope == pytest.approx(difference, rel=1e-4)
+    assert kilobytes < 1_000_000

@@ -181,7 +181,8 @@ def _driver_text(pointers: int) -> str:
     return f"""
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-define void @sweep(ptr %function, ptr %arguments, ptr %start, ptr %rows, ptr %times, ptr %sizes, ptr %saved, ptr %control) {{
+define void @sweep(ptr %function, ptr %arguments, ptr %start, ptr %rows, ptr %times, ptr %sizes, ptr %saved,
+                   ptr %control) {{
 entry:
 {read}{arguments}
   %solved.bytes = mul i64 %solved, 8
