@@ -7,7 +7,7 @@ from .consistent import ConsistentStart, consistent, is_traced
 from .crossing_search import EventFunctions, Rows, Search, SearchFailure, ShortSteps
 from .crossings import INFO as CROSSING_INFO
 from .crossings import Crossing, Crossings, Found
-from .dense import inside_steps, repeated_steps, runner_at
+from .dense import TakenSteps, repeated_steps, runner_at
 from .drive import integrate
 from .ensemble import prepare_batch
 from .events import EVENT_PREFIX, ContactEvent, Events
@@ -60,6 +60,7 @@ __all__ = [
     "SearchFailure",
     "ShortSteps",
     "Status",
+    "TakenSteps",
     "accelerations",
     "assemble",
     "assemble_model",
@@ -75,7 +76,6 @@ __all__ = [
     "flat_parameters",
     "for_family",
     "independent_rows",
-    "inside_steps",
     "integrate",
     "interrupted_after",
     "is_traced",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -121,7 +121,10 @@ def prepare_start(
     system: AbstractSystem, q0, v0, p0, t0, *, project: bool, redundant: str, any_velocity: bool = False,
     judged: Judged = WITHOUT_STEP,
 ) -> Start:  # fmt: skip
-    """Checked starting values with both v and p and the first multiplier; contacts are `judged` as this says."""
+    """Checked starting values with both v and p and the first multiplier; contacts are `judged` as this says.
+
+    Many arguments: those of `simulate` that say where a motion begins.
+    """
     choice("redundant", redundant, ("refuse", "allow"))
     if (v0 is None) == (p0 is None):
         raise InputError("give exactly one of v0 (velocity) and p0 (momentum).")
@@ -134,19 +137,12 @@ def prepare_start(
     if is_traced(system, q, second):
         _check_freedom(system, layout)
         return _traced_start(system, q, second, second_name, t0, project, layout)
-    given = (
-        np.asarray(q),
-        np.asarray(second),
-        second_name,
-        float(t0),
-        project,
-        redundant,
-        layout,
-        any_velocity,
+    asked = _Asked(
+        np.asarray(q), np.asarray(second), second_name, float(t0), project, redundant, layout, any_velocity,
         judged if layout.contacts else WITHOUT_STEP,  # without contacts another h asks nothing new
-    )
-    numbers = (np.asarray(flat_parameters(system)).tobytes(), given[0].tobytes(), given[1].tobytes())
-    start = _remembered_start(Family(system), numbers, given[2:], Unkeyed((system, *given)))
+    )  # fmt: skip
+    numbers = (np.asarray(flat_parameters(system)).tobytes(), asked.q.tobytes(), asked.second.tobytes())
+    start = _remembered_start(Family(system), numbers, asked[2:], Unkeyed((system, asked)))
     for text in start.warnings:
         warnings.warn(text, ContactWarning, stacklevel=2)
     return dataclasses.replace(start, state=State(*(np.array(part) for part in start.state)))  # the caller's own
@@ -183,51 +179,144 @@ def _remembered_start(family: Family, numbers: tuple[bytes, ...], settings: tupl
     return _eager_start(*arguments.value)
 
 
-def _eager_start(
-    system, q, second, second_name, t, project, redundant, layout: Layout, any_velocity: bool, judged: Judged
-) -> Start:
-    name = type(system).__name__
-    n, m = layout.n, layout.m
-    v, p = velocity_and_momentum(system, t, q, second, second_name)
+class _Asked(NamedTuple):
+    """What a start is to be made of; `second_name` says whether `second` is v0 or p0."""
+
+    q: np.ndarray
+    second: np.ndarray
+    second_name: str
+    t: float
+    project: bool
+    redundant: str
+    layout: Layout
+    any_velocity: bool
+    judged: Judged
+
+
+def _eager_start(system: AbstractSystem, asked: _Asked) -> Start:
+    point = _Point(system, asked)
     if not isinstance(system, OverdeterminedDAE):
-        check_regular(system, t, q, v, p)
-    near, off = q, False
-    if m:
-        found = constraints_at(system, t, q)
-        parts = relative(found.value, found.scales)
-        off = bool(np.any(parts > (ROUNDOFF if project else START_TOLERANCE)))
-        near = nearby(system, t, q, v, p) if project and np.any(parts > START_TOLERANCE) else q
-    rows = independent_rows(system, t, near, redundant, RANK_TOLERANCE if near is q else RANK_NEARBY)
-    m = m if rows is None else len(rows)
-    layout = dataclasses.replace(layout, m=m)
-    _check_freedom(system, layout)
-    if off and not project:
-        raise _inconsistent(system, "position", "g(t0, q0)", found.value, parts, "q0")
-    if off:
-        q, v, p = _on_position_manifold(name, rows, system, t, q, v, p, second_name, near)
-    if layout.contacts and project:
-        apart = moved_apart(system, rows, layout.m, t, q, v, p)
-        if apart is not q:
-            q = apart
-            v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
-    if isinstance(system, OverdeterminedDAE) and rows is None:
-        check_reaction(system, t, q, p)
-    if layout.m or layout.k:
-        check_velocity_rank(system, rows, t, q, v)
-        if not any_velocity:
-            v, p = _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project)
-    x = find_root(equation(system, "ideal acceleration", rows), np.zeros(2 * n + m + layout.k), t, q, v, p)
-    if x is not None and system.provides("reaction"):
-        x = find_root(equation(system, "acceleration", rows), x, t, q, v, p)
-    if x is None:
-        raise ModelError(
-            f"{name}: the equations of motion have no unique solution at the start (t={t:g}); "
-            "forces or constraints are not finite there, or the constrained directions carry no inertia."
-        )
-    said = check_gaps(system, rows, t, q, v, p, x[:n], judged) if layout.contacts else ()
-    impulse = np.zeros(layout.contacts * layout.directions)
-    state = State(q=q, p=p, v=v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :], impulse=impulse)
-    return Start(state, layout, rows, said)
+        check_regular(system, asked.t, point.q, point.v, point.p)
+    point.settle_position()
+    if point.layout.contacts and asked.project:
+        apart = moved_apart(system, point.rows, point.layout.m, asked.t, point.q, point.v, point.p)
+        if apart is not point.q:
+            point.move_to(apart)
+    if isinstance(system, OverdeterminedDAE) and point.rows is None:
+        check_reaction(system, asked.t, point.q, point.p)
+    if point.layout.m or point.layout.k:
+        check_velocity_rank(system, point.rows, asked.t, point.q, point.v)
+        if not asked.any_velocity:
+            point.settle_velocity()
+    return point.with_multipliers()
+
+
+class _Point:
+    """Where a motion begins, on the way to its constraints: position, velocity and momentum."""
+
+    def __init__(self, system: AbstractSystem, asked: _Asked) -> None:
+        self._system, self._asked, self._name = system, asked, type(system).__name__
+        self._enough = ROUNDOFF if asked.project else START_TOLERANCE
+        self.q, self.rows, self.layout = asked.q, None, asked.layout
+        self.v, self.p = velocity_and_momentum(system, asked.t, asked.q, asked.second, asked.second_name)
+
+    def move_to(self, q: np.ndarray) -> None:
+        """Another position, with the velocity kept where v0 was given, else the momentum."""
+        self.q, name = q, self._asked.second_name
+        self.v, self.p = velocity_and_momentum(self._system, self._asked.t, q, self.v if name == "v0" else self.p, name)
+
+    def settle_position(self) -> None:
+        """Choose the rows, and be on g = 0, or refuse."""
+        system, asked, near, off = self._system, self._asked, self.q, False
+        if self.layout.m:
+            found = constraints_at(system, asked.t, self.q)
+            parts = relative(found.value, found.scales)
+            off = bool(np.any(parts > self._enough))
+            if asked.project and np.any(parts > START_TOLERANCE):
+                near = nearby(system, asked.t, self.q, self.v, self.p)
+        tolerance = RANK_TOLERANCE if near is self.q else RANK_NEARBY
+        self.rows = independent_rows(system, asked.t, near, asked.redundant, tolerance)
+        if self.rows is not None:
+            self.layout = dataclasses.replace(self.layout, m=len(self.rows))
+        _check_freedom(system, self.layout)
+        if off and not asked.project:
+            raise _inconsistent(system, "position", "g(t0, q0)", found.value, parts, "q0")
+        if off:
+            self._project_position(near)
+
+    def _project_position(self, near: np.ndarray) -> None:
+        """Onto g = 0; `near` is a point there next to q."""
+        system, t, n = self._system, self._asked.t, len(self.q)
+        guess = np.concatenate([self.q if self.rows is None else near, np.zeros(n + self.layout.m)])
+        x = find_root(equation(system, "position", self.rows), guess, t, self.q, self.v, self.p)
+        if x is None:
+            defect = float(np.max(np.abs(constraints_at(system, t, self.q).value)))
+            raise InconsistentStart(
+                f"{self._name}: q0 cannot be projected onto the holonomic constraints (largest defect {defect:.3g}); "
+                "start closer to the constraint manifold."
+            )
+        left = constraints_at(system, t, x[:n])
+        worst = int(np.argmax(relative(left.value, left.scales)))
+        if relative(left.value, left.scales)[worst] > START_TOLERANCE:
+            raise InconsistentStart(
+                f"{self._name}: the holonomic constraints contradict each other: where the independent ones hold, "
+                f"holonomic[{worst}] = {left.value[worst]:.6g}, expected 0."
+            )
+        self.move_to(x[:n])
+
+    def settle_velocity(self) -> None:
+        """Be on g_q v + g_t = 0 and k = 0, or refuse."""
+        found = self._velocity_defects(0.0)
+        if self._hold(found):
+            return
+        # once more next to the speed that the forces give, which costs a solution
+        found = self._velocity_defects(natural_speed(self._system, self.rows, self._asked.t, self.q, self.v, self.p))
+        if self._hold(found):
+            return
+        name = self._asked.second_name
+        if not self._asked.project:
+            kind, symbol, value, parts = next(d for d in found if np.max(d[3], initial=0.0) > START_TOLERANCE)
+            raise _inconsistent(self._system, "velocity", symbol, value, parts, name, kind)
+        count = sum(len(self.rows) if kind == "holonomic" and self.rows is not None else len(value)
+                    for kind, _, value, _ in found)  # fmt: skip
+        guess = np.concatenate([self.v, self.p, np.zeros(count)])
+        x = find_root(equation(self._system, "velocity", self.rows), guess, self._asked.t, self.q, self.p)
+        if x is None:
+            raise InconsistentStart(
+                f"{self._name}: {name} cannot be projected onto the constraints on the velocity; start closer to them."
+            )
+        n = len(self.q)
+        self.v, self.p = x[:n], x[n : 2 * n]
+
+    def _velocity_defects(self, speed: float) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
+        """For each kind of constraint its symbol, its defects, and these relative to the sizes of their terms."""
+        system, t, defects = self._system, self._asked.t, []
+        if system.provides("holonomic"):
+            rows = hidden_at(constraints_at(system, t, self.q), self.v, speed)
+            defects.append(("holonomic", "g_q v + g_t", *rows))
+        if system.provides("nonholonomic"):
+            defects.append(("nonholonomic", "k(t0, q0, v0)", *nonholonomic_at(system, t, self.q, self.v, speed)))
+        return [(kind, symbol, value, relative(value, scales)) for kind, symbol, value, scales in defects]
+
+    def _hold(self, found: list) -> bool:
+        return all(np.max(parts, initial=0.0) <= self._enough for *_, parts in found)
+
+    def with_multipliers(self) -> Start:
+        """The start, with the multipliers that the equations of motion have there."""
+        system, t, layout, motion = self._system, self._asked.t, self.layout, (self.q, self.v, self.p)
+        n, m = layout.n, layout.m
+        x = find_root(equation(system, "ideal acceleration", self.rows), np.zeros(2 * n + m + layout.k), t, *motion)
+        if x is not None and system.provides("reaction"):
+            x = find_root(equation(system, "acceleration", self.rows), x, t, *motion)
+        if x is None:
+            raise ModelError(
+                f"{self._name}: the equations of motion have no unique solution at the start (t={t:g}); "
+                "forces or constraints are not finite there, or the constrained directions carry no inertia."
+            )
+        said = check_gaps(system, self.rows, t, *motion, x[:n], self._asked.judged) if layout.contacts else ()
+        impulse = np.zeros(layout.contacts * layout.directions)
+        state = State(self.q, self.p, self.v, lam=x[2 * n : 2 * n + m], psi=x[2 * n + m :], impulse=impulse)
+        return Start(state, layout, self.rows, said)
 
 
 def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
@@ -254,57 +343,6 @@ def velocity_and_momentum(system: AbstractSystem, t, q, second, second_name):
             f"{type(system).__name__}: the {what} are not finite at the start (t={t:g}); check q0 and the parameters."
         )
     return (second, other) if second_name == "v0" else (other, second)
-
-
-def _on_position_manifold(name, rows, system, t, q, v, p, second_name, near):
-    """q on the constraints, with the velocity or momentum that belongs to it; `near` is a point there next to q."""
-    n = len(q)
-    m = constraints_at(system, t, q).value.size if rows is None else len(rows)
-    guess = np.concatenate([q if rows is None else near, np.zeros(n + m)])
-    x = find_root(equation(system, "position", rows), guess, t, q, v, p)
-    if x is None:
-        defect = float(np.max(np.abs(constraints_at(system, t, q).value)))
-        raise InconsistentStart(
-            f"{name}: q0 cannot be projected onto the holonomic constraints (largest defect {defect:.3g}); start "
-            "closer to the constraint manifold."
-        )
-    q = x[:n]
-    left = constraints_at(system, t, q)
-    worst = int(np.argmax(relative(left.value, left.scales)))
-    if relative(left.value, left.scales)[worst] > START_TOLERANCE:
-        raise InconsistentStart(
-            f"{name}: the holonomic constraints contradict each other: where the independent ones hold, "
-            f"holonomic[{worst}] = {left.value[worst]:.6g}, expected 0."
-        )
-    v, p = velocity_and_momentum(system, t, q, v if second_name == "v0" else p, second_name)
-    return q, v, p
-
-
-def _on_velocity_manifold(name, rows, system, t, q, v, p, second_name, project):
-    n, moved = len(q), False
-    for _ in range(2):  # the second time next to the speed that the forces give, which costs a solution
-        speed = natural_speed(system, rows, t, q, v, p) if moved else 0.0
-        defects = []
-        if system.provides("holonomic"):
-            defects.append(("holonomic", "g_q v + g_t", *hidden_at(constraints_at(system, t, q), v, speed)))
-        if system.provides("nonholonomic"):
-            defects.append(("nonholonomic", "k(t0, q0, v0)", *nonholonomic_at(system, t, q, v, speed)))
-        found = [(kind, symbol, value, relative(value, scales)) for kind, symbol, value, scales in defects]
-        if all(np.max(parts, initial=0.0) <= (ROUNDOFF if project else START_TOLERANCE) for *_, parts in found):
-            return v, p
-        moved = True
-    if not project:
-        kind, symbol, value, parts = next(d for d in found if np.max(d[3], initial=0.0) > START_TOLERANCE)
-        raise _inconsistent(system, "velocity", symbol, value, parts, second_name, kind)
-    count = sum(len(value) for _, _, value, _ in found)
-    if rows is not None:
-        count += len(rows) - next(len(value) for kind, _, value, _ in found if kind == "holonomic")
-    x = find_root(equation(system, "velocity", rows), np.concatenate([v, p, np.zeros(count)]), t, q, p)
-    if x is None:
-        raise InconsistentStart(
-            f"{name}: {second_name} cannot be projected onto the constraints on the velocity; start closer to them."
-        )
-    return x[:n], x[n : 2 * n]
 
 
 def _inconsistent(system, level, symbol, defect, parts, argument, kind="holonomic") -> InconsistentStart:

@@ -6,7 +6,8 @@ guess); `Method.dense` then gives q and v at t + theta h.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,62 +35,66 @@ class InnerValues(NamedTuple):
     inner_lam: np.ndarray
 
 
-def inside_steps(
-    system: AbstractSystem, method: Method, rows, t, h, start: State, end: State, step, theta
-) -> InnerValues:
-    """The polynomials of steps from `start` to `end`.
+@dataclass(frozen=True)
+class TakenSteps:
+    """Steps that were taken before, of any sizes.
 
     Args:
-        t: the times at which the steps begin, (steps,).
+        t: the times at which they begin, (steps,).
         h: their sizes, (steps,).
         start, end: the states at both ends, (steps, ...) each.
-        step: in which of the steps each point lies, (N,).
-        theta: where in it, in [0, 1], (N,).
     """
-    if rows is not None:
-        return _inside_redundant(system, method, rows, t, h, start, end, step, theta)
-    return _inside(system, method, None, t, h, start, end, step, theta)
 
+    system: AbstractSystem
+    method: Method
+    rows: Any
+    t: np.ndarray
+    h: np.ndarray
+    start: State
+    end: State
 
-def _inside_redundant(system, method, rows, t, h, start: State, end: State, step, theta) -> InnerValues:
-    """The same with rows that serve each of the steps; the multipliers of inner nodes are not asked for."""
-    q, v = np.zeros((2, len(step), start.q.shape[1]))
-    for piece, kept in rows_along(system, rows, t, start.q):
-        here = (step >= piece.start) & (step < piece.stop)
-        first, last = (State(*(part[piece] for part in state)) for state in (start, end))
-        lam = np.stack([restricted(system, *row, kept) for row in zip(t[piece], first.q, first.lam, strict=True)])
-        inner = _inside(
-            system, method, kept, t[piece], h[piece], first._replace(lam=lam), last, step[here] - piece.start,
-            theta[here],
-        )  # fmt: skip
-        q[here], v[here] = inner.q, inner.v
-    return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, start.lam.shape[1])))
+    def inside(self, step: np.ndarray, theta: np.ndarray) -> InnerValues:
+        """Their polynomials, at the points theta in [0, 1] of the steps with these numbers, (N,) each."""
+        return self._evaluated(step, theta) if self.rows is None else self._row_by_row(step, theta)
 
+    def _row_by_row(self, step: np.ndarray, theta: np.ndarray) -> InnerValues:
+        """With rows that serve each of the steps; the multipliers of inner nodes are not asked for."""
+        q, v = np.zeros((2, len(step), self.start.q.shape[1]))
+        for piece, kept in rows_along(self.system, self.rows, self.t, self.start.q):
+            here = (step >= piece.start) & (step < piece.stop)
+            first, last = (State(*(part[piece] for part in state)) for state in (self.start, self.end))
+            begins = zip(self.t[piece], first.q, first.lam, strict=True)
+            lam = np.stack([restricted(self.system, *begin, kept) for begin in begins])
+            some = TakenSteps(
+                self.system, self.method, kept, self.t[piece], self.h[piece], first._replace(lam=lam), last
+            )
+            inner = some._evaluated(step[here] - piece.start, theta[here])
+            q[here], v[here] = inner.q, inner.v
+        return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, self.start.lam.shape[1])))
 
-def _inside(system, method, rows, t, h, start: State, end: State, step, theta) -> InnerValues:
-    layout = Layout(start.q.shape[1], start.lam.shape[1], start.psi.shape[1])
-    if type(method).dense is Method.dense:  # the cubic needs both ends only, which are known
-        q, v = hermite(
-            theta[:, None], h[step][:, None], start.q[step], start.v[step], (end.q - start.q)[step], end.v[step]
-        )
-        return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, layout.m)))
-    parameters = np.asarray(flat_parameters(system))
-    tools = _dense(Family(system), method, layout, rows)
-    vectors = np.concatenate([np.asarray(part, dtype=np.float64) for part in start], axis=1)
-    count = len(vectors)
-    sizes, many = h, np.broadcast_to(parameters, (count, len(parameters)))
-    roots = tools.newton(tools.guess(t, sizes, vectors, many), t, sizes, vectors, many)
-    if not np.all(roots.found):
-        first = int(np.flatnonzero(~roots.found)[0])
-        raise StepFailure(
-            f"the step from t = {t[first]:.6g} could not be solved again from the recorded state "
-            "(Newton did not converge). Interpolate at other times, or repeat the run with a smaller h."
-        )
-    flat = tools.values(roots.x[step], t[step], sizes[step], vectors[step], many[step], theta)
-    n, nodes = layout.n, tools.nodes
-    return InnerValues(
-        flat[:, :n], flat[:, n : 2 * n], nodes, flat[:, 2 * n :].reshape(len(flat), len(nodes), layout.m)
-    )
+    def _evaluated(self, step: np.ndarray, theta: np.ndarray) -> InnerValues:
+        t, h, start, end = self.t, self.h, self.start, self.end
+        layout = Layout(start.q.shape[1], start.lam.shape[1], start.psi.shape[1])
+        if type(self.method).dense is Method.dense:  # the cubic needs both ends only, which are known
+            q, v = hermite(
+                theta[:, None], h[step][:, None], start.q[step], start.v[step], (end.q - start.q)[step], end.v[step]
+            )
+            return InnerValues(q, v, np.zeros(0), np.zeros((len(step), 0, layout.m)))
+        parameters = np.asarray(flat_parameters(self.system))
+        tools = _dense(Family(self.system), self.method, layout, self.rows)
+        vectors = np.concatenate([np.asarray(part, dtype=np.float64) for part in start], axis=1)
+        many = np.broadcast_to(parameters, (len(vectors), len(parameters)))
+        roots = tools.newton(tools.guess(t, h, vectors, many), t, h, vectors, many)
+        if not np.all(roots.found):
+            first = int(np.flatnonzero(~roots.found)[0])
+            raise StepFailure(
+                f"the step from t = {t[first]:.6g} could not be solved again from the recorded state "
+                "(Newton did not converge). Interpolate at other times, or repeat the run with a smaller h."
+            )
+        flat = tools.values(roots.x[step], t[step], h[step], vectors[step], many[step], theta)
+        n, nodes = layout.n, tools.nodes
+        lam = flat[:, 2 * n :].reshape(len(flat), len(nodes), layout.m)
+        return InnerValues(flat[:, :n], flat[:, n : 2 * n], nodes, lam)
 
 
 class _Tools:

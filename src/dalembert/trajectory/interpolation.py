@@ -27,7 +27,7 @@ from ..arguments import flag
 from ..errors import InputError
 from ..method import Langevin
 from ..problem import State, has_own_inputs
-from ..stepping import CROSSING_INFO, EVENT_PREFIX, inside_steps, repeated_steps
+from ..stepping import CROSSING_INFO, EVENT_PREFIX, TakenSteps, repeated_steps
 from .curves import hermite_curve, lagrange_curve, stencils
 from .stretches import is_cut, stretches
 
@@ -210,7 +210,7 @@ def _own(run: Trajectory, grid: _Grid, times: np.ndarray) -> list[np.ndarray]:
     begins, ends = grid.times(steps), grid.times(steps + 1)
     theta = np.clip((times - begins[which]) / (ends - begins)[which], 0.0, 1.0)
     start, end = grid.rows(steps), grid.rows(steps + 1)
-    inner = inside_steps(system, method, rows, begins, ends - begins, start, end, which, theta)
+    inner = TakenSteps(system, method, rows, begins, ends - begins, start, end).inside(which, theta)
     nodes = inner.nodes if rows is None else inner.nodes[:0]
     lam = _through_inner_nodes(
         theta, grid.lam(steps, start)[which], grid.lam(steps + 1, end)[which], nodes, inner.inner_lam
