@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import dalembert
+
 PACKAGE = "dalembert"
 SOURCE = Path(__file__).resolve().parents[2] / "src" / PACKAGE
 LONGEST_FILE = 450
+#: A function beyond one of these says why in its docstring, after "Long: " or "Many arguments: ".
+MOST_LINES, MOST_ARGUMENTS = 60, 8
 
 # From top to bottom. A room may import from itself and from any room above it.
 ROOMS = (
@@ -229,3 +233,39 @@ def test_long_file_is_detected(tree: Path):
 
 def test_empty_tree_has_no_files(tmp_path: Path):
     assert source_files(tmp_path) == []
+
+
+def functions_of_the_source() -> list[tuple[str, ast.FunctionDef]]:
+    """Every function with its place, `file: name`."""
+    return [
+        (f"{path.relative_to(SOURCE)}: {node.name}", node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+
+def lines_of_code(function: ast.FunctionDef) -> int:
+    """Its lines without those of its docstring."""
+    first = function.body[0]
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if is_docstring else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+def is_interface(function: ast.FunctionDef, place: str) -> bool:
+    """Whether its arguments are what users write: those of a command, or of a public name."""
+    return place.startswith("cli/") or function.name in dalembert.__all__ or function.name in ("__init__", "joint")
+
+
+def test_long_functions_and_those_with_many_arguments_say_why():
+    without_reason = []
+    for place, function in functions_of_the_source():
+        reason = ast.get_docstring(function) or ""
+        arguments = function.args
+        count = len([a for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs) if a.arg != "self"])
+        if lines_of_code(function) > MOST_LINES and "Long: " not in reason:
+            without_reason.append(f"{place} has {lines_of_code(function)} lines")
+        if count > MOST_ARGUMENTS and "Many arguments: " not in reason and not is_interface(function, place):
+            without_reason.append(f"{place} has {count} arguments")
+    assert not without_reason, without_reason

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ..arguments import check_writable
-from ..diagnostics import Curve, compare, energy_errors, foreign_solvers, recommend
+from ..diagnostics import Curve, Recommendation, compare, energy_errors, foreign_solvers, recommend
 from ..errors import InputError
 from ..method import Method
 from ..plots import plot_energy_errors, plot_work_precision
@@ -58,11 +58,7 @@ def compare_command(
     """
     if not 1 <= levels <= 16:
         raise InputError(f"--levels must lie between 1 and 16, got {levels}.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot save figures to {out}: {error.strerror or error}.") from error
-    check_writable(out, "cannot save figures")
+    _prepare_folder(out)
     model = system_from(system, param or [])
     automatic = methods.strip().lower() in ("", AUTOMATIC)
     chosen = {} if automatic else methods_from(model, methods)
@@ -73,16 +69,10 @@ def compare_command(
     console = show.console(quiet=as_json)
     if automatic:
         choice = recommend(model, AUTOMATIC_TOLERANCE, usual.q0, v_start, (t0, end), seconds=AUTOMATIC_SECONDS)
-        fitting = [found for found in choice.candidates if found.steps]
-        chosen = {found.name: found.method for found in fitting[:AUTOMATIC_METHODS]}
-        console.print(f"recommended: {repr(choice).splitlines()[0]}", soft_wrap=True, highlight=False)
-        for found in choice.candidates:
-            if not found.steps:
-                console.print(f"left out: {found.name}, which {found.note}", soft_wrap=True, highlight=False)
-    coarsest = h if h is not None else (end - t0) / max(1, round((end - t0) / (4 * usual.h)))
+        chosen = _quickest(choice, console)
+    coarsest = h if h is not None else _dividing(4 * usual.h, end - t0)
     programs = foreign_solvers() if foreign and not model.provides("gap") else ()
-    short = launch_from(model, q0, v0, p0, t0, end)
-    reference, kind = reference_for(model, short, v_start)
+    reference, kind = reference_for(model, launch_from(model, q0, v0, p0, t0, end), v_start)
     hs = coarsest / 2.0 ** np.arange(levels)
     curves = compare(model, chosen, usual.q0, v_start, (t0, end), hs, reference, foreign=programs)
     times, energies = energy_errors(
@@ -91,20 +81,39 @@ def compare_command(
     console.print(comparison_table(f"{type(model).__name__} to t = {end:g}, errors against {kind}", curves))
     if foreign and model.provides("gap"):
         console.print("programs of others are left out: they integrate smooth motions only.")
-    name = type(model).__name__.lower()
-    work, energy = out / f"{name}_work_precision.png", out / f"{name}_energy.png"
+    work, energy = (out / f"{type(model).__name__.lower()}_{what}.png" for what in ("work_precision", "energy"))
     plot_work_precision(curves, work)
     plot_energy_errors(times, energies, energy)
     if as_json:
-        measured = [
-            {"name": curve.name, "settings": curve.settings, "errors": curve.errors, "seconds": curve.seconds,
-             "constraints": curve.violations, "energy": curve.drifts}
-            for curve in curves
-        ]  # fmt: skip
+        measured = [_in_json(curve) for curve in curves]
         show.print_json({"system": type(model).__name__, "t": end, "against": kind, "methods": measured,
                          "files": {"work": work, "energy": energy}})  # fmt: skip
-    for label, path in (("work     ", work), ("energy   ", energy)):
-        console.print(f"{label}{path}", soft_wrap=True)
+    console.print(f"work     {work}\nenergy   {energy}", soft_wrap=True)
+
+
+def _prepare_folder(out: pathlib.Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot save figures to {out}: {error.strerror or error}.") from error
+    check_writable(out, "cannot save figures")
+
+
+def _quickest(choice: Recommendation, console) -> dict[str, Method]:
+    """The methods that reach the tolerance soonest; the others are named with the reason."""
+    fitting = [found for found in choice.candidates if found.steps]
+    console.print(f"recommended: {repr(choice).splitlines()[0]}", soft_wrap=True, highlight=False)
+    for found in choice.candidates:
+        if not found.steps:
+            console.print(f"left out: {found.name}, which {found.note}", soft_wrap=True, highlight=False)
+    return {found.name: found.method for found in fitting[:AUTOMATIC_METHODS]}
+
+
+def _in_json(curve: Curve) -> dict:
+    return {
+        "name": curve.name, "settings": curve.settings, "errors": curve.errors, "seconds": curve.seconds,
+        "constraints": curve.violations, "energy": curve.drifts,
+    }  # fmt: skip
 
 
 def methods_from(system: AbstractSystem, names: str) -> dict[str, Method]:

@@ -53,6 +53,8 @@ def compare(
     """One curve for each method and each program of `foreign_solvers()` named in `foreign`.
 
     Wall times are the shortest of `repeats`, with code that is as fast as it gets; compilation does not count.
+
+    Many arguments: those of the motion, and what it is compared by.
     """
     interval, end = (float(t[0]), float(t[1])), np.asarray(reference.q)
     repeats = max(1, repeats)

@@ -180,6 +180,8 @@ def end_errors(
 
     `repeats` takes the shortest of several wall times, so that compilation does not count. With `pattern=(2, 1)` each
     step size is divided into two steps in these proportions, so that steps alternate.
+
+    Many arguments: those of `observed_order` and `work_precision`, which ask this.
     """
     named = dict(quantities) if isinstance(quantities, Mapping) else {name: name for name in quantities}
     t0, t1 = interval(t)

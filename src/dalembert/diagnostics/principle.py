@@ -168,7 +168,10 @@ def _unravelled(mechanics, method, x, t0, h, q0) -> _Unknowns:
 
 
 def _equations(mechanics, method, known, x, t0, h, q0, v0, q1):
-    """The equations of the step with p0, v0, c among the unknowns; closed by q1, or by v0 where q1 is not `known`."""
+    """The equations of the step with p0, v0, c among the unknowns; closed by q1, or by v0 where q1 is not `known`.
+
+    Many arguments: the letters of the equations, which JAX traces one by one.
+    """
     u = _unravelled(mechanics, method, x, t0, h, q0)
     step = _step(mechanics, t0, h, q0, u.p0, u.v0)
     reached = q0 + h * (method.tableau.b.array @ u.inner.V)

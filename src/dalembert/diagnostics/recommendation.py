@@ -194,12 +194,7 @@ def recommend(
     if tolerance < SMALLEST_TOLERANCE:
         raise InputError(f"tolerance must be at least {SMALLEST_TOLERANCE:g}, got {tolerance:g}.")
     if q0 is None:
-        if not isinstance(system, WithStart):
-            raise InputError(
-                f"give q0 and v0: {type(system).__name__} brings no starting values along, and the step size depends "
-                "on the motion."
-            )
-        start = system.start()
+        start = _own_start(system)
         q0, v0, p0 = start.q0, start.v0, None
         t = (0.0, float(start.t_end)) if t is None else t
     t0, t1 = interval((0.0, 1.0) if t is None else t)
@@ -228,13 +223,26 @@ def recommend(
     ranked = sorted(ranked, key=_rank)
     best = ranked[0]
     if best.note:
-        reasons = "; ".join(f"{c.name}: {c.note}" for c in ranked)
-        raise InputError(
-            f"no method reaches the tolerance {tolerance:g} over t = ({t0:g}, {t1:g}): {reasons}. "
-            "Try a larger tolerance, a shorter interval, or more seconds."
-        )
+        raise _none_suffices(ranked, tolerance, t0, t1)
     return Recommendation(
         best.method, best.h, best.error, best.seconds, tolerance, (t0, t1), best.name, best.checked, tuple(ranked)
+    )
+
+
+def _own_start(system: AbstractSystem):
+    if not isinstance(system, WithStart):
+        raise InputError(
+            f"give q0 and v0: {type(system).__name__} brings no starting values along, and the step size depends "
+            "on the motion."
+        )
+    return system.start()
+
+
+def _none_suffices(ranked: list[Candidate], tolerance: float, t0: float, t1: float) -> InputError:
+    reasons = "; ".join(f"{c.name}: {c.note}" for c in ranked)
+    return InputError(
+        f"no method reaches the tolerance {tolerance:g} over t = ({t0:g}, {t1:g}): {reasons}. "
+        "Try a larger tolerance, a shorter interval, or more seconds."
     )
 
 

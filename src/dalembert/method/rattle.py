@@ -68,7 +68,10 @@ def _reaction(m: Mechanics, t, scale, q, v, p, L) -> Any:
 
 
 def _position_step(m: Mechanics, t0, h, q0, p0, V0, V1, p_half, q1, L0, label: str) -> dict[str, jax.Array]:
-    """The five equations of the module's docstring, from (q0, p0) to q1."""
+    """The five equations of the module's docstring, from (q0, p0) to q1.
+
+    Many arguments: the letters of the equations; the look-ahead of SHAKE has others than its step.
+    """
     t1, R0 = t0 + h, _reaction(m, t0, h**2 / 2, q0, V0, p_half, L0)
     return {
         f"{label}: momentum": p_half - p0 - h / 2 * m.rate(t0, q0, V0, p_half) + R0 / h,

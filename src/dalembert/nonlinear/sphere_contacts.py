@@ -217,7 +217,10 @@ def with_impulses(pairs, normal, impulse, free, bodies):
 
 @compiled
 def _wanted(c, normal, impulse, u_x, u_y, u_z, extra, a, b, mu):
-    """The impulse of one contact that answers its velocity, all others being as they are; `extra` is rho U_n-."""
+    """The impulse of one contact that answers its velocity, all others being as they are; `extra` is rho U_n-.
+
+    Many arguments: compiled by numba, which takes arrays and numbers, no records.
+    """
     n_x, n_y, n_z = normal[c, 0], normal[c, 1], normal[c, 2]
     p_x, p_y, p_z = impulse[c, 0], impulse[c, 1], impulse[c, 2]
     u_n, p_n = u_x * n_x + u_y * n_y + u_z * n_z, p_x * n_x + p_y * n_y + p_z * n_z
@@ -234,7 +237,10 @@ def _wanted(c, normal, impulse, u_x, u_y, u_z, extra, a, b, mu):
 
 @compiled
 def sweep_spheres(pairs, normal, impulse, extra, friction, mobility, velocity, bodies, sweeps):
-    """Gauss-Seidel over the contacts, forth and back by turns; `impulse` and `velocity` are overwritten."""
+    """Gauss-Seidel over the contacts, forth and back by turns; `impulse` and `velocity` are overwritten.
+
+    Many arguments: compiled by numba, which takes arrays and numbers, no records.
+    """
     normal_part, tangential = mobility
     count = len(pairs)
     for done in range(sweeps):
@@ -253,7 +259,10 @@ def sweep_spheres(pairs, normal, impulse, extra, friction, mobility, velocity, b
 @compiled
 def residual_of_spheres(pairs, normal, impulse, extra, friction, mobility, velocity, free, bodies):
     """The largest |x - P(x - u)| over the square root of an energy, as `friction_residual` measures it, with s^2 the
-    mean of a, b, b: x = s P, u = U / s, and g = max |U_free / s|."""
+    mean of a, b, b: x = s P, u = U / s, and g = max |U_free / s|.
+
+    Many arguments: compiled by numba, which takes arrays and numbers, no records.
+    """
     normal_part, tangential = mobility
     worst, largest, size = 0.0, 0.0, 0.0
     for c in range(len(pairs)):
@@ -278,6 +287,8 @@ def improve(pairs, centres, start, free, impulse, law, bodies, h, theta, aim, ro
 
     Gives normals, rho U_n-, the velocities at the end, the residual there, and how many sweeps were taken: the rounds
     end where the residual is at most `aim`.
+
+    Many arguments: compiled by numba, which takes arrays and numbers, no records.
     """
     count, (restitution, coefficient) = len(pairs), law
     mobility, friction = mobilities(pairs, bodies), np.full(count, coefficient)

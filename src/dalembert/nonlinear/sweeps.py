@@ -207,6 +207,8 @@ def sweep(starts, columns, blocks, diagonal, b, mu, r, sweeps, enough):
     """Gauss-Seidel over the contacts, each solved exactly for its own impulse; `r` is overwritten.
 
     Stops after `sweeps` rounds or when no impulse has changed by more than `enough`. Returns the number of rounds.
+
+    Many arguments: compiled by numba, which takes arrays and numbers, no records.
     """
     count, d = b.shape
     p = np.empty(d)

@@ -66,7 +66,10 @@ def solve_boundary_value(
     system: AbstractSystem, method: Method, q_start, q_end, *, t=(0.0, 1.0), h: float = 0.01, guess=None,
     max_iterations: int = 50,
 ) -> Run:  # fmt: skip
-    """See `dalembert.boundary_value`."""
+    """See `dalembert.boundary_value`.
+
+    Long: what is asked for is checked first, then solved with few steps, then with all, then reported.
+    """
     begun = time.perf_counter()
     if not isinstance(method, Method):
         raise InputError(f"expected a method such as da.Galerkin(2), got {type(method).__name__}.")

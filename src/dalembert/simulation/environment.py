@@ -88,7 +88,10 @@ def _require_gymnasium() -> None:
 
 @functools.cache
 def _kinds() -> tuple[type, type]:
-    """The two classes of environments; gymnasium is loaded here."""
+    """The two classes of environments; gymnasium is loaded here.
+
+    Long: it holds two classes, which can be written only once their base classes are there.
+    """
     import gymnasium  # pyright: ignore[reportMissingImports]
     from gymnasium.vector import AutoresetMode, VectorEnv  # pyright: ignore[reportMissingImports]
     from gymnasium.vector.utils import batch_space  # pyright: ignore[reportMissingImports]

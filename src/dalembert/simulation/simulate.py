@@ -107,17 +107,22 @@ def simulate(
     trajectory = Trajectory._from_run(run)
     if isinstance(trajectory._arrays, StoredArrays):
         trajectory._arrays.note(trajectory.warnings)
-    if on_failure == "raise" and np.ndim(run.status) == 1 and not is_traced(run.status) and np.any(run.status > 0):
-        failed = np.flatnonzero(np.asarray(run.status) > 0)
+    if on_failure == "raise":
+        _raise_failures(run.status, trajectory)
+    return trajectory
+
+
+def _raise_failures(status: Any, trajectory: Trajectory) -> None:
+    if np.ndim(status) == 1 and not is_traced(status) and np.any(status > 0):
+        failed = np.flatnonzero(np.asarray(status) > 0)
         raise StepFailure(
-            f"{len(failed)} of {len(run.status)} members of the batch failed, the first is member {failed[0]}: try a "
+            f"{len(failed)} of {len(status)} members of the batch failed, the first is member {failed[0]}: try a "
             'smaller h, or pass on_failure="return" and look at run.status; the others are complete.',
             trajectory,
         )
-    if isinstance(run.status, Status) and run.status.code > 0 and on_failure == "raise":
+    if isinstance(status, Status) and status.code > 0:
         raise StepFailure(
-            f"{run.status.message} Everything up to there is in the exception's .trajectory, "
+            f"{status.message} Everything up to there is in the exception's .trajectory, "
             'or is returned with on_failure="return".',
             trajectory,
         )
-    return trajectory

@@ -94,7 +94,10 @@ class Prepared:
         steps: float = np.inf, sizes: bool = False,
     ) -> Prepared:  # fmt: skip
         """The runner for steps of about the size h from t0 on: the only place that chooses it. `steps` is how many
-        there will be at least; `sizes` asks for a runner that takes steps of different sizes in one call."""
+        there will be at least; `sizes` asks for a runner that takes steps of different sizes in one call.
+
+        Many arguments: this is where they become one record.
+        """
         parameters, begun = np.asarray(flat_parameters(system)), time.perf_counter()
 
         def build(functions: StepFunctions, state: np.ndarray, t: float):
@@ -145,7 +148,10 @@ class Prepared:
         self, *, t, states, iterations, worst, status: Status, h, counted: int, wall_seconds: float, more=None,
         stored=None,
     ) -> Run:  # fmt: skip
-        """The record of the run, whose steps took `counted` iterations and `wall_seconds`."""
+        """The record of the run, whose steps took `counted` iterations and `wall_seconds`.
+
+        Many arguments: what each kind of run has measured in its own way.
+        """
         stats = {
             "engine": self.runner.name,
             "steps": status.step,

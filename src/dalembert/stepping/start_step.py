@@ -53,6 +53,10 @@ def native_start(system: AbstractSystem, q, second, t, layout: Layout, kind: Kin
 
 @for_family(maxsize=64)
 def _start_step(family: Family, layout: Layout, kind: Kind) -> StepFunctions:
+    """The equations of the module's docstring as those of a step without a length.
+
+    Long: guess, residual and finish, and what they share.
+    """
     n, m, k = layout.n, layout.m, layout.k
     moved, turned = kind.project and m > 0, kind.project and m + k > 0
     sizes = {"other": n, "q": n * moved, "pi": n * moved, "mu": m * moved, "again": n * moved}

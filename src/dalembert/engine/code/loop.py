@@ -209,20 +209,8 @@ class StepLoop(abc.ABC):
         k = w.new(f"add i64 {w.new(f'load i64, ptr {self.count}')}, 1")
         w.put(f"store i64 {k}, ptr {self.count}")
         before = w.new(f"load {kind}, ptr {self.before}")
-        # kappa: measured from two updates of one step where the first is above the noise, else carried along
-        kappa = w.load("%contraction", b)
-        measurable = w.compare("ogt", before, constant(1e-9 * self.eps))
-        ratio = w.binary("div", w.larger(d, constant(1e-16 * self.eps)), w.binary("mul", before, before))
-        at_noise = w.compare("olt", d, constant(1e-13 * self.eps))
-        smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
-        measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
         second = w.compare("ogt", before, constant(0.0))
-        # one that asks for a second update where the first was too small to measure it returns to where it began
-        first = constant(FIRST_CONTRACTION)
-        returning = w.larger(w.binary("mul", constant(KAPPA_RETURN), kappa), first)
-        forgotten = w.choose(w.compare("ogt", kappa, first), returning, kappa)
-        kappa = w.choose(w.logic("and", second, active), w.choose(measurable, measured, forgotten), kappa)
-        w.store(kappa, "%contraction", b)
+        kappa = self._contraction(b, d, before, w.logic("and", second, active))
         left = w.binary("mul", w.binary("mul", d, d), kappa)
         converged = w.logic(
             "and", w.compare("ole", left, constant(TOLERANCE * self.eps)), w.compare("ole", d, constant(1e-3))
@@ -252,6 +240,24 @@ class StepLoop(abc.ABC):
         w.put(f"store {truth} {w.logic('and', w.new(f'load {truth}, ptr {self.alive}'), keep)}, ptr {self.alive}")
         self.settle(b)
         w.put(f"br label %newton{b + 1}")
+
+    def _contraction(self, b: int, d: str, before: str, known: str) -> str:
+        """kappa, measured from two updates of one step where both are `known` and the first is above the noise, else
+        carried along."""
+        w, constant = self.w, self.arithmetic.constant
+        kappa = w.load("%contraction", b)
+        measurable = w.compare("ogt", before, constant(1e-9 * self.eps))
+        ratio = w.binary("div", w.larger(d, constant(1e-16 * self.eps)), w.binary("mul", before, before))
+        at_noise = w.compare("olt", d, constant(1e-13 * self.eps))
+        smaller = w.choose(w.compare("olt", ratio, kappa), ratio, kappa)
+        measured = w.larger(w.choose(at_noise, smaller, ratio), w.binary("mul", constant(KAPPA_MEMORY), kappa))
+        # one that asks for a second update where the first was too small to measure it returns to where it began
+        first = constant(FIRST_CONTRACTION)
+        returning = w.larger(w.binary("mul", constant(KAPPA_RETURN), kappa), first)
+        forgotten = w.choose(w.compare("ogt", kappa, first), returning, kappa)
+        kappa = w.choose(known, w.choose(measurable, measured, forgotten), kappa)
+        w.store(kappa, "%contraction", b)
+        return kappa
 
     def watch(self, multipliers: list[str]) -> None:
         """Remember the largest multiplier of the eliminations in this step."""

@@ -169,6 +169,7 @@ _KEPT: list = []
 
 
 def _driver_text(pointers: int) -> str:
+    """The loop over recorded steps. Long: the text of one LLVM function, read from its first block to its last."""
     read = "".join(
         f"  %{name}.at = getelementptr i64, ptr %control, i64 {place}\n  %{name} = load i64, ptr %{name}.at\n"
         for name, place in _PLACE.items()

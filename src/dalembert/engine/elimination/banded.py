@@ -196,6 +196,10 @@ done:
 """
 
     def _solve_text(self, p: Places) -> str:
+        """Elimination with row exchanges, column by column, and the solution backwards.
+
+        Long: the text of one LLVM function, read from its first block to its last.
+        """
         n, v, size, below = self._number, self._vector, self._band.size, self._band.below
         parts = range(self._vectors)
 

@@ -234,6 +234,11 @@ _KEPT: list = []
 
 
 def _driver_text(pointers: int) -> str:
+    """The loop over steps and their phases.
+
+    Long: the text of one LLVM function, read from its first block to its last.
+    """
+
     def load(name: str, kind: str, pointer: str, index: str) -> str:
         place = f"  %{name}.at = getelementptr {kind}, ptr {pointer}, i64 {index}\n"
         return place + f"  %{name} = load {kind}, ptr %{name}.at\n"

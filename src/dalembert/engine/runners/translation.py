@@ -70,7 +70,10 @@ def translated(
     functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int,
     arithmetic: Arithmetic, compensated: bool, soon: bool,
 ) -> tuple[StepProgram | ArrayStep, Compiled | CompiledLoops]:  # fmt: skip
-    """The step program and its code. The log of the step tells what was tried."""
+    """The step program and its code. The log of the step tells what was tried.
+
+    Many arguments: where a step begins, and the settings of its code, which nobody else holds together.
+    """
     log: list[dict] = []
     traced: dict[StepFunctions, TracedInArrays] = {}
     for way in ways(functions, arithmetic):

@@ -120,7 +120,10 @@ class _Text:
         return "\n".join([f"define internal void @{name}({arguments}) {{", *w.lines, "  ret void\n}"])
 
     def _scales(self) -> str:
-        """The rules of `NewtonScaling`, in its order."""
+        """The rules of `NewtonScaling`, in its order.
+
+        Long: the text of one LLVM function, read from its first block to its last.
+        """
         n, summed, state = self._n, self._n_summed, self._first["state"]
         groups = int(self._groups.max(initial=-1)) + 1
         counters = ["k", "own", "row", "push", "back", "out"] + [
@@ -194,7 +197,10 @@ begin:
 """
 
     def _one_group(self) -> str:
-        """How far its unknowns can move before a part of the state moves by its own size."""
+        """How far its unknowns can move before a part of the state moves by its own size.
+
+        Long: the text of one LLVM function, read from its first block to its last.
+        """
         inf = "0x7FF0000000000000"
         moves = "".join(
             "  store double 0.0, ptr %most\n"
