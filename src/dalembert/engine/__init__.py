@@ -31,6 +31,7 @@ from .runners.ensemble import EnsembleRun, LaneSteps
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
 from .runners.stepwise import LoneSteps, Snapshot, Stepwise, stepwise
+from .runners.translation import TooLarge
 from .runners.xla import XlaRun, run_traced
 from .trace.interpreter import DIFFERENTIATED
 
@@ -67,6 +68,7 @@ __all__ = [
     "Stepwise",
     "Task",
     "TimeSteps",
+    "TooLarge",
     "Unkeyed",
     "XlaRun",
     "choose_engine",

@@ -314,7 +314,8 @@ class BatchStepper(Stepper):
         before, `StepFailure` names them; all others have taken the steps."""
         lanes = self._lanes
         if u is not None:
-            lanes.set_parameters(self._places["input_values"], self._checked_rows(u))
+            rows = self._checked_rows(u)
+            lanes.set_parameters(self._places["input_values"], rows)
         steps = count("steps", steps)
         if len(self.points) == 1:
             lanes.advance(steps)

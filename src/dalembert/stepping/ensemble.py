@@ -18,6 +18,7 @@ from ..engine import (
     EnsembleRun,
     Interruption,
     StepFunctions,
+    TooLarge,
     Unkeyed,
     choose_engine,
 )
@@ -53,7 +54,8 @@ class Steps(NamedTuple):
 
 
 def integrate_ensemble(members: Members, steps: Steps) -> EnsembleResult:
-    """Run all members; those that fail in the vector code are run again alone, with everything the engine has.
+    """Run all members; those that fail in the vector code are run again alone, with everything the engine has, and so
+    are all members of a system too large for it.
 
     Of constraints that depend on each other all members impose the rows that suit the first; members that these do not
     keep on all constraints are run alone too.
@@ -63,6 +65,8 @@ def integrate_ensemble(members: Members, steps: Steps) -> EnsembleResult:
     states, begun = members.states, time.perf_counter()
     plan = _Plan(assemble(members.first, steps.method, members.layout, None), members.t0, members.parameters, steps)
     runner = plan.runner(states)
+    if isinstance(runner, TooLarge):
+        return _one_by_one(members, plan, runner)
     compiled = time.perf_counter()
     runner = runner.begin(states, members.parameters)
     with Interruption() as interruption:
@@ -77,6 +81,27 @@ def integrate_ensemble(members: Members, steps: Steps) -> EnsembleResult:
     return EnsembleResult(
         found.states, status, members.layout, _stats(runner, members, found, len(failed), begun, compiled)
     )
+
+
+def _one_by_one(members: Members, plan: _Plan, reason: TooLarge) -> EnsembleResult:
+    """All members for themselves, in turn."""
+    begun, steps = time.perf_counter(), plan.steps
+    runner = _single(plan, members.states[0], members.parameters[0])
+    compiled = time.perf_counter()
+    saved = np.repeat(members.states[:, None], steps.count // steps.save_every + 1, axis=1)
+    status = np.full(members.count, INTERRUPTED)
+    with Interruption() as interruption:
+        _alone(plan, members.states, np.arange(members.count), saved, status, interruption, runner)
+    stats = {
+        "engine": f"{runner.name} (one by one)",
+        "engine_reason": f"side by side, {reason}",
+        "members": members.count,
+        "steps": steps.count,
+        "compile_seconds": compiled - begun,
+        "wall_seconds": time.perf_counter() - compiled,
+        "run_alone": members.count,
+    }
+    return EnsembleResult(saved, status, members.layout, stats)
 
 
 def _stats(
@@ -100,6 +125,11 @@ def prepare_batch(members: Members, method: Method, h: float) -> EnsembleRun:
     functions = assemble(members.first, method, members.layout, None)
     plan = _Plan(functions, members.t0, members.parameters, Steps(method, h, 0, 1))
     runner = plan.runner(members.states)
+    if isinstance(runner, TooLarge):
+        raise InputError(
+            f"{type(members.first).__name__} is too large to step members side by side with this method: {runner}. "
+            "Use one da.Stepper for each member, or a method with smaller steps, such as da.Rattle()."
+        )
     assert isinstance(runner, EnsembleRun)
     return runner.begin(members.states, members.parameters)
 
@@ -112,8 +142,9 @@ class _Plan(NamedTuple):
     parameters: np.ndarray
     steps: Steps
 
-    def runner(self, states: np.ndarray) -> EnsembleRun | CudaRun:
-        """What takes the steps of all members from these states on; pivots are chosen at the first of them."""
+    def runner(self, states: np.ndarray) -> EnsembleRun | CudaRun | TooLarge:
+        """What takes the steps of all members from these states on, or why there is nothing; pivots are chosen at the
+        first of them."""
         _, h, _, _, compensated, on_gpu = self.steps
         return _ensemble(self.functions, compensated, on_gpu, Unkeyed((states[:1], self.t0, h, self.parameters[:1])))
 
@@ -147,11 +178,10 @@ def _together(runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, in
 
 def _alone(
     plan: _Plan, states: np.ndarray, members: np.ndarray, result: np.ndarray, status: np.ndarray,
-    interruption: Interruption,
+    interruption: Interruption, runner: Any = None,
 ) -> None:  # fmt: skip
     """These members one by one; what they reach, and how they end, replaces what stands there."""
     _, t0, parameters, (_, h, steps, save_every, _, _) = plan
-    runner: Any = None
     try:
         for k in members:
             status[k] = INTERRUPTED
@@ -165,6 +195,7 @@ def _alone(
                 chunk = interruption.call(runner.run, carry, t0, h, todo, save_every, parameters[k], todo)
                 result[k, rows : rows + len(chunk.saved)] = chunk.saved
                 carry, code, rows = chunk.carry, chunk.status, rows + len(chunk.saved)
+            result[k, rows:] = result[k, rows - 1]
             if int(carry.step) == steps or not interruption.wanted:
                 status[k] = OK if code == OK else NOT_CONVERGED
     except KeyboardInterrupt:
@@ -184,10 +215,12 @@ def forget_ensembles() -> None:
 
 
 @functools.lru_cache(maxsize=32)
-def _ensemble(functions, compensated: bool, on_gpu: bool, start: Unkeyed) -> EnsembleRun | CudaRun:
+def _ensemble(functions, compensated: bool, on_gpu: bool, start: Unkeyed) -> EnsembleRun | CudaRun | TooLarge:
     states, t0, h, parameters = start.value
     try:
         return (CudaRun if on_gpu else EnsembleRun)(functions, states, t0, h, parameters, compensated)
+    except TooLarge as reason:
+        return TooLarge(str(reason))
     except UnsupportedByEngine as reason:
         if on_gpu:
             raise InputError(f'this batch cannot run on a GPU: {reason}. Use engine="auto".') from reason
@@ -204,6 +237,11 @@ def _run_redundant(members: Members, steps: Steps) -> EnsembleResult:
     plan = _Plan(functions, members.t0, members.parameters[together], steps)
     states = np.stack([np.concatenate([np.ravel(part) for part in members.starts[k].state]) for k in together])
     runner = plan.runner(states)
+    if isinstance(runner, TooLarge):
+        raise InputError(
+            f"{type(members.first).__name__} is too large for a batch with dependent constraints: {runner}. "
+            "Run its members one by one."
+        )
     compiled = time.perf_counter()
     runner = runner.begin(states, plan.parameters)
     found, lost = _together_redundant(runner, plan, states, whole, [member(members.system, int(k)) for k in together])

@@ -7,10 +7,12 @@ the others go on.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import copy
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,11 +26,18 @@ from ..scales.scaling import NewtonScaling
 from ..step.step_program import build_step_program
 from .compiled import Compiled
 from .native import CHUNK_OPERATIONS
+from .translation import TooLarge
 
 #: Numbers of saved states that a chunk may hold.
 CHUNK_NUMBERS = 16_000_000
 #: Groups of lanes are handed to the cores in so many pieces each, so that none waits long for the others.
 PIECES_A_CORE = 8
+#: Steps of more operations are not compiled for lanes: one instruction each takes LLVM half a minute from there on.
+MOST_OPERATIONS = 100_000
+#: Bytes of the stack that compiled code may take for each number of a lane (measured: 5), and beside those.
+STACK_A_NUMBER, STACK_BESIDE = 8, 1 << 20
+#: Bytes from which on only a thread of ours, whose stack is large enough, runs the code.
+LARGE_STACK = 1 << 18
 #: Columns of a table that are scaled at a time, so that what is in between stays in the cache.
 COLUMNS_AT_A_TIME = 4096
 
@@ -50,6 +59,9 @@ class EnsembleRun:
         self.functions = functions
         self.width = lanes()
         self.step = build_step_program(functions, states[0], t0, h, parameters[0])
+        operations = self.step.statistics["operations_per_step"]
+        if operations > MOST_OPERATIONS:
+            raise TooLarge(f"a step takes {operations} operations")
         self._compiled = Compiled(self.step, Arithmetic(width=self.width), compensated)
         self._scaling = NewtonScaling(self.step)
 
@@ -65,6 +77,11 @@ class EnsembleRun:
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
         return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+
+    @property
+    def stack(self) -> int:
+        """Bytes of the stack that the code may take."""
+        return STACK_A_NUMBER * self.width * self._compiled.operations
 
     def most_saves(self) -> int:
         """Saved states of all members that one chunk may hold beside those of the whole run."""
@@ -130,7 +147,9 @@ class EnsembleRun:
             _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, save_every)
 
         with concurrent.futures.ThreadPoolExecutor(cores) as pool:
-            list(pool.map(piece, ends[:-1], ends[1:]))
+            with _stacks_of(self.stack):
+                pieces = pool.map(piece, ends[:-1], ends[1:])
+            list(pieces)
         count = int(self._counters[0, 2])
         return self._members_first(saved[:, :count]), int(iterations[:, 0].sum())
 
@@ -184,7 +203,9 @@ class LaneSteps:
         busy = groups * runner._compiled.operations * width > self.ALONE
         pieces = min(groups, cores) if busy else 1
         self._ends = np.linspace(0, groups, pieces + 1).astype(int).tolist()
-        self._pool = concurrent.futures.ThreadPoolExecutor(pieces - 1) if pieces > 1 else None
+        self._here = 0 if runner.stack > LARGE_STACK else 1  # how many pieces the calling thread takes
+        others = pieces - self._here
+        self._pool = concurrent.futures.ThreadPoolExecutor(others) if others else None
 
     def advance(self, steps: int = 1) -> None:
         """Take steps; members that fail stay where they are, see `failed`."""
@@ -194,8 +215,12 @@ class LaneSteps:
             self._left = max(1, min(self.taken, SCALES_KEPT))
         self._left -= steps
         run._counters[:, 2:] = (0, OK)
-        others = [self._pool.submit(self._piece, k, steps) for k in range(1, len(self._ends) - 1)] if self._pool else []
-        self._piece(0, steps)
+        others = []
+        if self._pool is not None:
+            with _stacks_of(run.stack):
+                others = [self._pool.submit(self._piece, k, steps) for k in range(self._here, len(self._ends) - 1)]
+        for k in range(self._here):
+            self._piece(k, steps)
         for other in others:
             other.result()
         self.taken += steps
@@ -257,6 +282,25 @@ class LaneSteps:
         run = self._run
         return [run._state, run._compensation, run._history, run._contraction, run._parameters, run._weights,
                 run._last, run._counters]  # fmt: skip
+
+
+#: Held while threads are begun: the size of their stacks is one for the whole process.
+_begun = threading.Lock()
+
+
+@contextlib.contextmanager
+def _stacks_of(size: int) -> Iterator[None]:
+    """Threads begun here have room for this many bytes on their stacks, and for what else lies there."""
+    if size <= LARGE_STACK:
+        yield
+        return
+    with _begun:
+        before = threading.stack_size()
+        threading.stack_size(-(-(size + STACK_BESIDE) // STACK_BESIDE) * STACK_BESIDE)
+        try:
+            yield
+        finally:
+            threading.stack_size(before)
 
 
 #: Scales are measured at least after so many steps.
