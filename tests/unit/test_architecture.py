@@ -21,6 +21,7 @@ ROOMS = (
     "interruption",
     "later",
     "optional",
+    "notebook",
     "arguments",
     "problem",
     "multibody",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import html
 import itertools
 import pathlib
 import shutil
@@ -32,6 +34,18 @@ MOST_FRAMES = 100_000
 TRAIL_PIECES = 60
 
 
+class Film(type(pathlib.Path())):
+    """The path of a film; at the end of a cell a notebook shows the film itself."""
+
+    def _repr_html_(self) -> str | None:
+        if not self.is_file():
+            return None
+        data = base64.b64encode(self.read_bytes()).decode("ascii")
+        if self.suffix.lower() == ".gif":
+            return f'<img alt="{html.escape(self.name)}" src="data:image/gif;base64,{data}">'
+        return f'<video controls loop style="max-width:100%" src="data:video/mp4;base64,{data}"></video>'
+
+
 def animate(
     run,
     path,
@@ -42,8 +56,9 @@ def animate(
     dimension: int | None = None,
     bars=None,
     pixels: int = 600,
-) -> pathlib.Path:
-    """Write a film of the moving points, with a fading trail, and return its path. Contact impulses are arrows.
+) -> Film:
+    """Write a film of the moving points, with a fading trail, and return its path, as which a notebook shows the film.
+    Contact impulses are arrows.
 
     Args:
         run: a `Trajectory`.
@@ -77,8 +92,10 @@ def animate(
         pictures = _pictures(run, geometry, times, times[0], trail, pixels)
         if ffmpeg is None:
             sample = next(_pictures(run, geometry, times[-1:], times[0], trail, pixels))
-            return write_atomically(target, lambda part: _write_gif(part, pictures, sample, fps))
-        return write_atomically(target, lambda part: _write_mp4(part, pictures, fps, ffmpeg))
+            write_atomically(target, lambda part: _write_gif(part, pictures, sample, fps))
+        else:
+            write_atomically(target, lambda part: _write_mp4(part, pictures, fps, ffmpeg))
+    return Film(target)
 
 
 def _check_numbers(fps, seconds, trail, pixels, target: pathlib.Path) -> None:

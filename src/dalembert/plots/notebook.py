@@ -99,7 +99,9 @@ def _picture(run: Trajectory) -> bytes:
 
 
 def _first_paragraph(kind: type) -> str:
-    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    """Its first paragraph; a formula that follows it is left out, and so is the mark before it."""
+    text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    return text.removesuffix("::") + "." if text.endswith("::") else text
 
 
 def _page(title: str, rows: Rows, about: str = "", picture: bytes | None = None) -> str:

@@ -5,7 +5,10 @@ Matplotlib is imported inside the functions: it takes half a second, and most ru
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import functools
+import io
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import check_writable
 from ..arguments import path as checked_path
 from ..errors import InputError
+from ..notebook import display, in_notebook
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,10 +73,34 @@ def new_figure(width: float, height: float, path) -> Figure:
     if path is None:
         import matplotlib.pyplot as plt
 
+        if in_notebook():
+            return plt.figure(figsize=(width, height), layout="constrained", FigureClass=_notebook_figure())
         return plt.figure(figsize=(width, height), layout="constrained")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+@functools.cache
+def _notebook_figure() -> type[Figure]:
+    """Figures of notebooks: a cell displays the value of its last line, and then all open figures; once is enough."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        _is_shown = False
+
+        def _ipython_display_(self) -> None:
+            import matplotlib.pyplot as plt
+
+            is_open = plt.fignum_exists(getattr(self, "number", -1))
+            if is_open and (self._is_shown or not plt.get_backend().lower().endswith(("inline", "agg"))):
+                return  # shown by the last line, or by a backend that has windows or widgets
+            self._is_shown = True
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", bbox_inches="tight")
+            display({"image/png": base64.b64encode(buffer.getvalue()).decode("ascii"), "text/plain": repr(self)})
+
+    return NotebookFigure
 
 
 def save_figure(figure: Figure, path) -> None:

@@ -19,6 +19,7 @@ from .. import arguments
 from ..arguments import choice, count, flag, floats, instance, interval, positive, shown, takes_named
 from ..errors import InputError
 from ..method import Method
+from ..notebook import TextBar, needs_text_bar
 from ..problem import AbstractSystem, parameter_record, prepared
 from ..problem.starting import WithStart
 from ..stepping import assemble, member
@@ -376,6 +377,11 @@ def _local_cluster(distributed):
 def _bar(wanted: bool, total: int, there: int) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
+        return
+    if needs_text_bar():
+        done = itertools.count(there + 1)
+        with TextBar("sweep", total, "pieces") as text:
+            yield lambda: text(next(done))
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

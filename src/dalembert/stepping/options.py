@@ -55,9 +55,9 @@ class Options:
             return nullcontext(self.progress)
         if not self.progress:
             return nullcontext(lambda taken: None)
-        from .progress import ProgressBar  # loads rich, which most runs do not need
+        from .progress import progress_bar  # loads rich, which most runs do not need
 
-        return ProgressBar(steps)
+        return progress_bar(steps)
 
     @property
     def extended(self) -> bool:

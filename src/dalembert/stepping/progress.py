@@ -5,6 +5,13 @@ from __future__ import annotations
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from ..notebook import TextBar, needs_text_bar
+
+
+def progress_bar(steps: int) -> ProgressBar | TextBar:
+    """A bar for so many steps, as the terminal or the notebook can show it."""
+    return TextBar("simulate", steps, "steps") if needs_text_bar() else ProgressBar(steps)
+
 
 class ProgressBar:
     """A rich progress bar with steps per second and the time left."""

@@ -126,7 +126,8 @@ def title_of(kind: type) -> str:
 def about(kind: type) -> str:
     """The first paragraph of the documentation of a class."""
     text = inspect.cleandoc(kind.__doc__ or "") if "__doc__" in vars(kind) else ""
-    return " ".join(text.split("\n\n")[0].split())
+    text = " ".join(text.split("\n\n")[0].split())
+    return text.removesuffix("::") + "." if text.endswith("::") else text
 
 
 def fitting_methods(system: AbstractSystem) -> dict[str, Method]:
