@@ -40,7 +40,7 @@ class TextBar:
         self(0)
         return self
 
-    def __call__(self, taken: int) -> None:
+    def __call__(self, taken: float) -> None:
         """So many of them are done."""
         now = time.monotonic()
         if 0 < taken < self._total and now - self._written < PAUSE:
@@ -50,7 +50,7 @@ class TextBar:
         seconds = now - self._begun
         left = f", {seconds * (self._total - taken) / taken:.0f} s left" if 0 < taken < self._total else ""
         print(
-            f"\r{self._label} {'#' * full}{'.' * (WIDTH - full)} {taken:,}/{self._total:,} {self._unit}, "
+            f"\r{self._label} {'#' * full}{'.' * (WIDTH - full)} {taken:,.0f}/{self._total:,} {self._unit}, "
             f"{seconds:.1f} s{left}      ",
             end="",
             flush=True,
