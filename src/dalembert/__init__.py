@@ -35,6 +35,8 @@ _later.PROVIDERS |= {
     # The contacts of spheres are recorded by the run that finds them.
     "Attached.touching": "dalembert.stepping.sphere_run:touching",
     "Attached.section": "dalembert.trajectory.section:section",
+    # A run is taken once more to be differentiated.
+    "Attached.gradient": "dalembert.simulation.gradients:gradient",
     # The units of a gap follow from values that the engine computes, which the equations do not know.
     "Evaluation.values": "dalembert.engine:RowFunction",
     "Evaluation.jacobian": "dalembert.engine:RowJacobian",

@@ -44,6 +44,7 @@ def event_run() -> da.Trajectory:
 OPTIONS = {
     "save_every": "integer", "on_failure": "choice", "progress": "flag", "project": "flag", "redundant": "choice",
     "compensated": "flag", "engine": "choice", "precision": "choice", "retry": "flag",
+    "tangent": "flag",
 }  # fmt: skip
 STARTS = {"q0": "vector", "v0": "vector", "p0": "vector", "y0": "vector", "z0": "vector"}
 
@@ -53,7 +54,7 @@ def _simulate(system: Any, method: Any, **more: Any) -> dict[str, Any]:
     defaults = {
         "save_every": 1, "on_failure": "return", "progress": False, "project": False, "redundant": "refuse",
         "compensated": True, "engine": "auto", "precision": "double", "retry": False, "p0": None, "y0": None,
-        "z0": None, "checkpoint": None, "checkpoint_every": None,
+        "z0": None, "tangent": False, "checkpoint": None, "checkpoint_every": None,
     }  # fmt: skip
     return {
         "system": system, "method": method, "q0": start.q0, "v0": start.v0, "t": (0.0, 1.0), "h": 0.1, **defaults,
@@ -307,6 +308,9 @@ def _results() -> list[Target]:
         Target("Trajectory.section", lambda **a: short_run().section(**a),
                lambda: {"function": lambda t, q, v: q[0], "direction": 0},
                {"function": "other", "direction": "integer"}),
+        Target("Trajectory.gradient", lambda **a: short_run().gradient(**a),
+               lambda: {"of": lambda run: run.q[-1, 0], "wrt": "length", "project": True},
+               {"of": "other", "wrt": "choice", "project": "flag"}),
         Target("Trajectory.plot", lambda **a: short_run().plot(**a), lambda: {"path": None}, drawn),
         Target("Trajectory.animate", lambda **a: short_run().animate(**a),
                lambda: {"path": "x.gif", "fps": 2, "seconds": 1.0, "pixels": 60},

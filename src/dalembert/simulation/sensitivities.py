@@ -20,7 +20,9 @@ from ..engine import raising
 from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem, holding, prepared
+from ..stepping import Options
 from .simulate import simulate
+from .tangent_map import tangent_map
 
 #: Starting values by which a run is differentiated, beside the fields of its system.
 STARTS = ("q0", "v0", "p0")
@@ -56,7 +58,7 @@ def sensitivity(
     project=True the start moves along the constraints.
     """
     given = {"q0": q0, "v0": v0, "p0": p0}
-    names, project = _checked(system, wrt, given), flag("project", project)
+    names, project = differentiable_fields(system, wrt, given), flag("project", project)
     parts = [given[name] if name in STARTS else getattr(system, name) for name in names]
     arrays = [np.asarray(part, dtype=np.float64) for part in parts]
     times: list[Any] = []
@@ -82,7 +84,8 @@ def sensitivity(
     return Sensitivity(np.asarray(times[0]), by_q, by_v, by_p, labels)
 
 
-def _checked(system: Any, wrt: Any, given: dict) -> list[str]:
+def differentiable_fields(system: Any, wrt: Any, given: dict) -> list[str]:
+    """The names by which a run is differentiated, each of a field or of a given start; anything else is refused."""
     names = [wrt] if isinstance(wrt, str) else list(wrt) if isinstance(wrt, Sequence) else []
     fields = [
         field.name
@@ -109,12 +112,5 @@ def monodromy(
     tangent to them have a meaning (dg = 0 and d(g_q v + g_t) = 0, which it maps to such directions at the end).
     """
     first = simulate(system, method, q0, v0, p0, t=t, h=h)
-    system = prepared(system)
-    q, p = np.asarray(first.q)[0], np.asarray(first.p)[0]
-    n = len(q)
-
-    def end(z):
-        run = simulate(system, method, z[:n], p0=z[n:], t=t, h=h, save_every=len(first.t) - 1)
-        return jnp.concatenate([run.q[-1], run.p[-1]])
-
-    return np.asarray(jax.jacfwd(end)(jnp.concatenate([q, p])))
+    q, p, options = np.asarray(first.q)[0], np.asarray(first.p)[0], Options(t, h, save_every=len(first.t) - 1)
+    return tangent_map(prepared(system), method, q, p, options)[-1]

@@ -19,6 +19,7 @@ from ..storage import request_of
 from ..storage.stored_arrays import StoredArrays, call_of
 from ..trajectory.record import Trajectory
 from .controlled import integrate_controlled
+from .tangent_map import refuse_tangent, with_tangent_map
 
 
 @holding
@@ -45,6 +46,7 @@ def simulate(
     retry: bool = False,
     control: Any = None,
     events: Sequence[Event] = (),
+    tangent: bool = False,
     y0=None,
     z0=None,
 ) -> Trajectory:
@@ -78,14 +80,14 @@ def simulate(
             u(t, q, v), asked before each step; or `Sampled(u, period, delay)`. Without it they are zero. `run.u` says
             what they were.
         events: what to look for during the run, `[da.Event(...), ...]`: `run.events` says when and where it happened.
+        tangent: propagate the linear map along the run too: `run.tangent` is d(q, p)(t_k) / d(q, p)(t_0), (N, 2n, 2n).
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    project, compensated, retry = (
-        flag(name, value) for name, value in (("project", project), ("compensated", compensated), ("retry", retry))
-    )
+    flags = (("project", project), ("compensated", compensated), ("retry", retry), ("tangent", tangent))
+    project, compensated, retry, tangent = (flag(name, value) for name, value in flags)
     progress = progress if takes(progress, 1) else flag("progress", progress)
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:
@@ -100,11 +102,13 @@ def simulate(
     if checkpoint is not None:
         call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})
         options = dataclasses.replace(options, checkpoint=request_of(checkpoint, checkpoint_every, call))
+    if tangent:
+        refuse_tangent(method, options, control)
     if control is None:
         run = integrate(system, method, q0, v0, p0=p0, options=options)
     else:
         run = integrate_controlled(system, method, (q0, v0, p0), options, control)
-    trajectory = Trajectory._from_run(run)
+    trajectory = Trajectory._from_run(with_tangent_map(run, options) if tangent else run)
     if isinstance(trajectory._arrays, StoredArrays):
         trajectory._arrays.note(trajectory.warnings)
     if on_failure == "raise":

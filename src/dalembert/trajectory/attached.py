@@ -17,7 +17,7 @@ from .sensors import sensors_of
 class Attached:
     """The inputs of a run; pictures from `plots`, a page from `studio`; joints, bodies, contacts and energies of a
     multibody model from `mechanism`; the work that was done from `energy_balance`, the
-    zeros of a function from `section`."""
+    zeros of a function from `section`, derivatives by what the run began with from `gradient`."""
 
     plot = Later()
     animate = Later()
@@ -31,6 +31,7 @@ class Attached:
     energy_balance = Later()
     section = Later()
     touching = Later()
+    gradient = Later()
 
     _arrays: Any
     system: Any
@@ -46,6 +47,13 @@ class Attached:
         if self.system is None or not inputs_of(self.system).size:
             raise InputError("this run has no inputs: its system declares none, or was not saved with it.")
         return np.zeros((*np.shape(self.t), inputs_of(self.system).size))
+
+    @property
+    def tangent(self) -> Any:
+        """The linear map along the run, d(q, p)(t_k) / d(q, p)(t_0) at the saved times, (N, 2n, 2n)."""
+        if "tangent" not in self._arrays:
+            raise InputError("the linear map along this run was not asked for: da.simulate(..., tangent=True).")
+        return self._arrays["tangent"]
 
     @functools.cached_property
     def sensors(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-_RECORDED = ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse", "u", "costate")
+_RECORDED = ("raw_lam", "raw_psi", "iterations", "worst_iterations", "impulse", "u", "costate", "tangent")
 #: What a table leaves out: the method's own multipliers.
 _OWN = ("raw_lam", "raw_psi")
 
