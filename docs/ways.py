@@ -61,6 +61,7 @@ def table(names: list[str]) -> str:
     for number, name in enumerate(names, start=1):
         text = ast.get_docstring(ast.parse((PACKAGE / name).read_text(encoding="utf-8"))) or ""
         sentence = " ".join(text.split("\n\n")[0].split())
+        sentence = sentence.removesuffix("::") + "." * sentence.endswith("::")
         rows.append(f"| {number} | `{name}` | {sentence} |")
     return "\n".join(rows)
 
