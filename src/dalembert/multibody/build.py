@@ -35,6 +35,7 @@ class Parts:
     gravity: Triple
     armatures: tuple[Any, ...]
     armature_joints: tuple[tuple[int, int], ...]
+    followed: tuple[tuple[int, int], ...]
     restitution: Any
     friction: Any
     frames: tuple[BodyFrame, ...]
@@ -111,7 +112,7 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
                     side = "lower" if sign > 0 else "upper"
                     number = numbering.joint_number[joint.name]
                     contacts.append(
-                        JointLimit(f"{joint.name}: {side} limit", number, 0, sign, bound, *_turns_of(joint))
+                        JointLimit(f"{joint.name}: {side} limit", number, 0, sign, bound, _middle_of_stops(joint))
                     )
                     restitution.append(joint.limit_restitution)
                     friction.append(0.0)
@@ -120,17 +121,20 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
             contacts.append(element)
             restitution.append(record.restitution)
             friction.append(record.friction)
-    armatures = [(j, k) for j in numbering.joints if j.armature is not None for k in range(1)]
+    rotors = [(j, j.armature) for j in numbering.joints if is_traced(j.armature) or j.armature]
+    forces = tuple(force(numbering) for force in model.forces)
+    armature_joints = tuple((numbering.joint_number[joint.name], 0) for joint, _ in rotors)
     drawing, bars = _picture(model, numbering)
     return Parts(
         bodies=tuple(body.element() for body in numbering.bodies),
         joints=joints,
-        forces=tuple(force(numbering) for force in model.forces),
+        forces=forces,
         couplings=tuple(coupling(numbering) for coupling in model.couplings),
         contacts=tuple(contacts),
         gravity=triple(model.gravity),
-        armatures=tuple(j.armature for j, _ in armatures),
-        armature_joints=tuple((numbering.joint_number[j.name], k) for j, k in armatures),
+        armatures=tuple(inertia for _, inertia in rotors),
+        armature_joints=armature_joints,
+        followed=_followed(numbering, armature_joints, forces),
         restitution=np.array(restitution) if contacts else 0.0,
         friction=np.array(friction) if contacts else 0.0,
         frames=tuple(
@@ -143,14 +147,30 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
     )
 
 
-def _turns_of(joint: JointRecord) -> tuple[float | None, bool]:
-    """The middle around which an angle between stops is counted, None for (-pi, pi], and whether a turn is enough."""
+def _followed(numbering: Numbering, rotors, forces) -> tuple[tuple[int, int], ...]:
+    """The joint coordinates that poses do not tell well enough: angles whose turns a motor, a spring or a stop depends
+    on, and coordinates of rotors, whose inertia would make the mass matrix depend on the poses."""
+    read = {force.reads for force in forces if force.reads is not None}
+    kinds = [joint.kind for joint in numbering.joints]
+    counted = {j for j, k in read if kinds[j].is_measured_angle(k)} | {j for j, _ in rotors}
+    counted |= {j for j, joint in enumerate(numbering.joints) if not _within_a_turn(joint)}
+    angles = {(j, k) for j in counted for k in range(len(kinds[j].coordinates)) if kinds[j].is_measured_angle(k)}
+    return tuple(sorted(angles | set(rotors)))
+
+
+def _within_a_turn(joint: JointRecord) -> bool:
+    """Whether poses tell where between its stops an angle is."""
     if is_traced(joint.limits) or joint.limits is None or not joint.kind.is_measured_angle(0):
-        return None, True
+        return True
+    return joint.limits[1] - joint.limits[0] < 2 * np.pi
+
+
+def _middle_of_stops(joint: JointRecord) -> float | None:
+    """The middle around which an angle between stops is counted, None for (-pi, pi]."""
+    if is_traced(joint.limits) or joint.limits is None or not joint.kind.is_measured_angle(0):
+        return None
     low, high = joint.limits
-    if high - low >= 2 * np.pi:
-        return None, False
-    return (None if max(-low, high) < NEARLY_HALF else (low + high) / 2), True
+    return None if max(-low, high) < NEARLY_HALF or not _within_a_turn(joint) else (low + high) / 2
 
 
 def _welded_groups(model: Multibody) -> list[list[Body]]:

@@ -124,21 +124,28 @@ class Relative:
 
 
 class Configuration(NamedTuple):
-    """All poses, and the values of the joints whose coordinates are coordinates of the system."""
+    """All poses, and the values of the joints whose coordinates are coordinates of the system; `followed` are those of
+    them that place no body."""
 
     poses: dict[int, Pose]
     values: dict[int, tuple[Any, ...]]
+    followed: frozenset[int] = frozenset()
 
     def point(self, point: BodyPoint):
         """Where a point of a body is."""
         return self.poses[point.body].point(point.position)
 
-    def joint_values_around(self, number: int, joint, coordinate: int, middle) -> Any:
-        """A coordinate of a joint; an angle that is measured is counted in (middle - pi, middle + pi]."""
-        value = self.joint_values(number, joint)[coordinate]
-        if number in self.values or not joint.kind.is_measured_angle(coordinate):
+    def value_at_poses(self, number: int, joint, coordinate: int, middle: float | None) -> Any:
+        """A coordinate of a joint as a function of the poses, whose turns are those of a followed coordinate; else an
+        angle is counted in (middle - pi, middle + pi]."""
+        known = self.values.get(number)
+        if known is not None and number not in self.followed:
+            return known[coordinate]
+        value = joint.kind.measure(self.relative(joint))[coordinate]
+        around = middle if known is None else known[coordinate]
+        if around is None or not joint.kind.is_measured_angle(coordinate):
             return value
-        return middle + jnp.arctan2(jnp.sin(value - middle), jnp.cos(value - middle))
+        return around + jnp.arctan2(jnp.sin(value - around), jnp.cos(value - around))
 
     def relative(self, joint) -> Relative:
         """The two bodies of a joint."""

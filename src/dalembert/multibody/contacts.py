@@ -67,15 +67,10 @@ class JointLimit(ContactElement):
     sign: int = eqx.field(static=True)
     bound: Any
     middle: float | None = eqx.field(static=True, default=None)
-    #: Whether both stops lie within one turn, so that poses tell where between them the joint is.
-    within_a_turn: bool = eqx.field(static=True, default=True)
 
     def gap(self, configuration, joints):
-        joint = joints[self.joint]
-        if self.middle is None:
-            value = configuration.joint_values(self.joint, joint)[self.coordinate]
-        else:
-            value = configuration.joint_values_around(self.joint, joint, self.coordinate, self.middle)
+        # the bodies hit the stop, and not a coordinate that follows them, which may have no inertia
+        value = configuration.value_at_poses(self.joint, joints[self.joint], self.coordinate, self.middle)
         return jnp.asarray(self.sign * (value - self.bound))
 
 

@@ -106,8 +106,7 @@ class ForceMethods:
         self, joint: str, stiffness=0.0, *, rest=0.0, energy=None, coordinate: str | None = None,
         name: str | None = None,
     ) -> str:  # fmt: skip
-        """A spring on a coordinate of a joint: torsional on an angle. In directors, which do not count turns, it acts
-        within half a turn from `rest` to both sides."""
+        """A spring on a coordinate of a joint: torsional on an angle, whose turns are counted."""
         record, which = self._joint_coordinate(joint, coordinate, "a spring")
         name = self._force_name(f"spring of {joint}", name)
         stiffness, rest = _number(f"stiffness of {name}", stiffness), _number(f"rest of {name}", rest)

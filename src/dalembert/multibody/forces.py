@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from .configuration import BodyPoint, Configuration, Relative
@@ -49,6 +50,11 @@ class ForceElement(eqx.Module):
     @property
     def on_joint(self) -> int | None:
         """The joint on whose first coordinate it acts."""
+        return None
+
+    @property
+    def reads(self) -> tuple[int, int] | None:
+        """The joint coordinate (joint, number) whose value its potential or its law depends on."""
         return None
 
     @property
@@ -132,10 +138,9 @@ class JointSpring(_AtJoint):
 
     dissipative: ClassVar[bool] = False
 
-    def measure(self, configuration, joints):
-        # counted around the place of rest, where the spring must not jump
-        joint = joints[self.joint]
-        return jnp.asarray(configuration.joint_values_around(self.joint, joint, self.coordinate, self.rest))[None]
+    @property
+    def reads(self) -> tuple[int, int] | None:
+        return self.joint, self.coordinate
 
     def potential(self, s):
         extension = s[0] - self.rest
@@ -189,11 +194,42 @@ class Motor(_AtJoint):
     names: tuple[str, ...] = eqx.field(static=True)
     values: tuple[Any, ...]
 
+    @property
+    def reads(self) -> tuple[int, int] | None:
+        return (self.joint, self.coordinate) if self._reads_the_angle() else None
+
+    def _reads_the_angle(self) -> bool:
+        """Whether the law looks at the angle at all: a torque of time or of the rate does not."""
+        looked = []
+
+        def law(t, s):
+            x = _Noted(looked, angle=s, position=s, rate=s, **dict(zip(self.names, self.values, strict=True)))
+            return jnp.asarray(self.torque(t, x), jnp.float64)
+
+        number = jax.ShapeDtypeStruct((), jnp.float64)
+        try:
+            jax.eval_shape(law, number, number)
+        except Exception:  # a user's own function: what is wrong is said where the system is traced
+            return True
+        return bool(looked)
+
     def law(self, t, s, rate):
         known = dict(zip(self.names, self.values, strict=True))
         x = SimpleNamespace(angle=s[0], position=s[0], rate=rate[0], **known)
         torque = jnp.asarray(self.torque(t, x), jnp.float64).reshape(1)
         return torque if self.effort is None else jnp.clip(torque, -self.effort, self.effort)
+
+
+class _Noted(SimpleNamespace):
+    """What a motor's law is given, with a note where it asks for the angle (or the position)."""
+
+    def __init__(self, looked: list[str], **values) -> None:
+        super().__init__(_looked=looked, **values)
+
+    def __getattribute__(self, name: str):
+        if name in ("angle", "position"):
+            super().__getattribute__("_looked").append(name)
+        return super().__getattribute__(name)
 
 
 class PointForce(ForceElement):

@@ -10,7 +10,6 @@ from ..arguments import choice
 from ..errors import ModelError
 from .bodies import BodyElement
 from .configuration import GROUND
-from .contacts import JointLimit
 from .forces import ForceElement
 from .joints import JointElement
 from .system import MultibodySystem, Placement, row_names
@@ -34,13 +33,13 @@ def system_of(parts: Parts, coordinates: str, name: str) -> MultibodySystem:
     followed = tree if coordinates == "joints" else around_massless(parts.bodies, parts.joints, tree)
     plan = placements(parts.bodies, parts.joints, followed)
     _check_bearings(parts, plan)
-    _check_limits(parts, plan)
     bare = _made(parts, plan, coordinates, name, frozenset())
     return _made(parts, plan, coordinates, name, _optional_parts(bare))
 
 
 def pose_system(parts: Parts) -> MultibodySystem:
     """The constraints and kinematics of a model by directors, for finding poses."""
+    parts = dataclasses.replace(parts, followed=())
     return _made(parts, placements(parts.bodies, parts.joints, []), "directors", "Poses", frozenset({"holonomic"}))
 
 
@@ -173,18 +172,6 @@ def _check_bearings(parts: Parts, plan: tuple[Placement, ...]) -> None:
             )
 
 
-def _check_limits(parts: Parts, plan: tuple[Placement, ...]) -> None:
-    """Stops that are a turn apart, or more, need a joint whose turns are known."""
-    placing = {placement.joint for placement in plan if placement.how == "coordinates"}
-    for contact in parts.contacts:
-        if isinstance(contact, JointLimit) and not contact.within_a_turn and contact.joint not in placing:
-            raise ModelError(
-                f"the limits of joint {parts.joints[contact.joint].name!r} are a turn apart or more, and directors do "
-                'not count turns. Use model.system(coordinates="joints"), where the joint belongs to the tree, or '
-                "leave the limits out with limits=False."
-            )
-
-
 def _optional_parts(system: MultibodySystem) -> frozenset[str]:
     found = set()
     if row_names(system):
@@ -213,6 +200,7 @@ def _is_quadratic(system: MultibodySystem) -> bool:
     return (
         free
         and not system.armature_joints
+        and not system.followed_coordinates
         and not system.couplings
         and all(joint.kind.quadratic for joint in system.joints)
         and all(type(force).invariants is not ForceElement.invariants for force in potentials)

@@ -81,6 +81,17 @@ class Joint(eqx.Module):
         """Whether `measure` knows this coordinate up to turns."""
         return "angle" in self.coordinates[coordinate]
 
+    def turn(self, relative: Relative, coordinate: int) -> tuple[Any, Any]:
+        """Sine and cosine of a measured angle."""
+        return relative.cosine(1, 0), relative.cosine(0, 0)
+
+    def deviation(self, relative: Relative, coordinate: int, value):
+        """Zero where a coordinate has this value: their difference, or its sine for an angle known up to turns."""
+        if not self.is_measured_angle(coordinate):
+            return self.measure(relative)[coordinate] - value
+        sine, cosine = self.turn(relative, coordinate)
+        return sine * jnp.cos(value) - cosine * jnp.sin(value)
+
     def motion(self, values) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...]]:
         """Shift and rotation at these coordinates; the ints 0 and 1 in them are structure."""
         return (0, 0, 0), IDENTITY
@@ -223,9 +234,13 @@ class Universal(Joint):
         first, second = np.array(self.axis), np.array(self.second)
         return np.stack([first, second, np.cross(first, second)], axis=1)
 
+    def turn(self, relative: Relative, coordinate: int) -> tuple[Any, Any]:
+        if coordinate == 0:
+            return relative.cosine(2, 1), relative.cosine(1, 1)
+        return relative.cosine(0, 2), relative.cosine(0, 0)
+
     def measure(self, relative: Relative) -> tuple[Any, ...]:
-        first = jnp.arctan2(relative.cosine(2, 1), relative.cosine(1, 1))
-        return first, jnp.arctan2(relative.cosine(0, 2), relative.cosine(0, 0))
+        return jnp.arctan2(*self.turn(relative, 0)), jnp.arctan2(*self.turn(relative, 1))
 
     def motion(self, values):
         (sa, ca), (sb, cb) = ((jnp.sin(x), jnp.cos(x)) for x in values)

@@ -71,8 +71,9 @@ class Actuator:
 
         u = x.control if self.control is None else self.control(t)
         u = u if self.control_range is None else jnp.clip(u, *self.control_range)
-        length, rate = self.gear * (x.angle + self.start), self.gear * x.rate
-        force = self.gain * u + self.bias[0] + self.bias[1] * length + self.bias[2] * rate
+        force = self.gain * u + self.bias[0] + self.bias[2] * self.gear * x.rate
+        if self.bias[1]:  # a law that does not look at the angle needs no count of its turns
+            force = force + self.bias[1] * self.gear * (x.angle + self.start)
         return self.gear * (force if self.force_range is None else jnp.clip(force, *self.force_range))
 
 

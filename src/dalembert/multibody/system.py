@@ -9,6 +9,16 @@ with the constraints d_i . d_j = delta_ij; one that is placed with `directors` h
 placed by the `coordinates` of its joint needs no constraint. Joints that place no body are constraints. All bodies free
 is the formulation by directors, where the mass matrix is constant; all joints used that can be is the one by joint
 coordinates.
+
+Poses know an angle up to turns. Where a motor, a spring, a rotor or a far stop depends on the turns of a joint that
+places no body, its angle is a coordinate c of its own, tied to the poses by a constraint::
+
+    sin(angle(q) - c) = 0,      T_c = I/2 c'^2 with a rotor of the inertia I,
+
+and the mass matrix stays constant. Without a rotor c has no inertia, but a mass matrix must be regular. A companion z
+makes it so without a trace in the motion::
+
+    T_c = mu c' z',   z = 0,      which leaves of the equation of c:  mu z'' = 0 = force on c - multiplier of its row
 """
 
 from __future__ import annotations
@@ -55,6 +65,8 @@ class MultibodySystem(System):
     armatures: tuple[Any, ...]
     plan: tuple[Placement, ...] = eqx.field(static=True)
     armature_joints: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    #: Joint coordinates (joint, number) whose turns, or whose inertia, matter.
+    followed: tuple[tuple[int, int], ...] = eqx.field(static=True)
     coordinates: str = eqx.field(static=True)
     drawing: Any = eqx.field(static=True)
     # last, because a system has these without a field too
@@ -71,7 +83,26 @@ class MultibodySystem(System):
     @property
     def size(self) -> int:
         """The number of coordinates."""
+        return self._placed_size + len(self.followed_coordinates) + len(self._without_rotor)
+
+    @property
+    def _placed_size(self) -> int:
         return sum(placement.size for placement in self.plan)
+
+    @property
+    def followed_coordinates(self) -> dict[tuple[int, int], int]:
+        """The joint coordinates (joint, number) that are coordinates though they place no body, and where in q."""
+        placing = self.placing_joints
+        found = [pair for pair in self.followed if pair[0] not in placing]
+        return {pair: self._placed_size + k for k, pair in enumerate(found)}
+
+    @property
+    def _without_rotor(self) -> tuple[tuple[int, int], ...]:
+        """The followed coordinates that have companions, which are the last entries of q in this order."""
+        return tuple(pair for pair in self.followed_coordinates if pair not in self.armature_joints)
+
+    def _companions(self, q):
+        return [q[self.size - len(self._without_rotor) + k] for k in range(len(self._without_rotor))]
 
     # -- kinematics ------------------------------------------------------------------------------------------------
 
@@ -91,17 +122,20 @@ class MultibodySystem(System):
                 continue
             values[placement.joint] = tuple(numbers[k] for k in range(placement.size))
             poses[placement.body] = _carried(joint, placement.backward, poses, body.name, values[placement.joint])
-        return Configuration(poses, values)
+        followed = self.followed_coordinates
+        configuration = Configuration(poses, values, frozenset(number for number, _ in followed))
+        for (number, k), place in followed.items():
+            known = configuration.joint_values(number, self.joints[number])
+            values[number] = (*known[:k], q[place], *known[k + 1 :])
+        return configuration
 
     def _motion(self, q):
         """Centres of mass, directors that carry mass, and values of the joints with armature."""
         configuration = self.configuration(q)
         centres = [configuration.poses[k].x for k in range(len(self.bodies))]
         directors = [[configuration.poses[k].directors[i] for i in body.kept] for k, body in enumerate(self.bodies)]
-        return centres, directors, self._armature_values(configuration)
-
-    def _armature_values(self, configuration: Configuration):
-        return [configuration.joint_values(j, self.joints[j])[k] for j, k in self.armature_joints]
+        turns = [configuration.joint_values(j, self.joints[j])[k] for j, k in self.armature_joints]
+        return centres, directors, turns
 
     # -- energies --------------------------------------------------------------------------------------------------
 
@@ -114,6 +148,15 @@ class MultibodySystem(System):
         ]
         return found, [0.5 * inertia * rate**2 for inertia, rate in zip(self.armatures, turns, strict=True)]
 
+    def _companion_terms(self, v):
+        """mu c' z', with mu any inertia of the size of the bodies': half the trace of the inertia of one of them."""
+        found = []
+        for (number, k), rate in zip(self._without_rotor, self._companions(v), strict=True):
+            joint = self.joints[number]
+            mu = sum(self.bodies[joint.first if joint.second == GROUND else joint.second].euler)
+            found.append(mu * v[self.followed_coordinates[number, k]] * rate)
+        return found
+
     def potential_energies(self, q):
         """The potential of gravity of every body, and of every force element."""
         configuration = self.configuration(q)
@@ -123,7 +166,8 @@ class MultibodySystem(System):
     def lagrangian(self, t, q, v):
         """T - V."""
         kinetic, potential = self.kinetic_energies(q, v), self.potential_energies(q)
-        return sum(kinetic[0]) + sum(kinetic[1]) - sum(potential[0]) - sum(potential[1])
+        motion = sum(kinetic[0]) + sum(kinetic[1]) + sum(self._companion_terms(v))
+        return motion - sum(potential[0]) - sum(potential[1])
 
     # -- constraints -----------------------------------------------------------------------------------------------
 
@@ -142,6 +186,13 @@ class MultibodySystem(System):
                 ]
         for coupling in self.couplings:
             found += [(f"{coupling.name}: {name}", row) for name, row in coupling.rows(t, configuration, self.joints)]
+        for (number, k), place in self.followed_coordinates.items():
+            joint = self.joints[number]
+            row = joint.kind.deviation(configuration.relative(joint), k, q[place])
+            found.append((f"{joint.name}: {joint.kind.coordinates[k]}", row))
+        for (number, k), companion in zip(self._without_rotor, self._companions(q), strict=True):
+            joint = self.joints[number]
+            found.append((f"{joint.name}: companion of {joint.kind.coordinates[k]}", companion))
         return found
 
     @property
@@ -152,7 +203,7 @@ class MultibodySystem(System):
     @property
     def is_made_of_vectors(self) -> bool:
         """True for places and directors; the coordinates of joints are angles and displacements."""
-        return all(placement.how != "coordinates" for placement in self.plan)
+        return not self.followed_coordinates and all(placement.how != "coordinates" for placement in self.plan)
 
     def constraint_name(self, kind: str, row: int) -> str:
         """A constraint in the words of the model: the joint or the body, and what is locked."""

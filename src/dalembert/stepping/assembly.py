@@ -290,6 +290,9 @@ class Assembler:
             kept = system.bodies[placement.body].kept
             entries += [12 * placement.body + 3 + 3 * i + k for i in kept for k in range(3)]
             q0[here], v0[here] = self.q[entries], v[entries]
+        for (joint, k), place in system.followed_coordinates.items():
+            at = first[system.joints[joint].name] + k
+            q0[place], v0[place] = self.values[at], rates[at]
         return q0, v0
 
 

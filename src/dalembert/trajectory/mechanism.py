@@ -165,7 +165,8 @@ class Mechanism:
         """The joints whose angles are known with their turns: coordinates, and threads, whose displacement tells."""
         system = self.system
         placed = {p.joint for p in system.plan if p.how == "coordinates" and p.joint is not None}
-        return frozenset(placed | {k for k, joint in enumerate(system.joints) if isinstance(joint.kind, Screw)})
+        threads = {k for k, joint in enumerate(system.joints) if isinstance(joint.kind, Screw)}
+        return frozenset(placed | threads | {joint for joint, _ in system.followed_coordinates})
 
     @functools.cached_property
     def _coordinates(self) -> np.ndarray:
@@ -215,8 +216,11 @@ class Mechanism:
         """Names of the rows of the formulation by directors, their multipliers and derivatives."""
         twin = as_directors(self.system)
         poses, rates = self.poses
-        q, v = (np.concatenate([_kept(part[:, p.body], twin.bodies[p.body].kept) for p in twin.plan], axis=1)
-                for part in (poses, rates))  # fmt: skip
+        followed = [[part[:, k : k + 1] for part in self.joint_coordinates(j)] for j, k in twin.followed_coordinates]
+        q, v = (
+            _padded([*(_kept(part[:, p.body], twin.bodies[p.body].kept) for p in twin.plan), *own], twin.size)
+            for part, own in zip((poses, rates), zip(*followed, strict=True) if followed else ((), ()), strict=True)
+        )
         t, parameters = np.asarray(self.run.t), np.asarray(flat_parameters(twin))
         vectors = np.broadcast_to(parameters, (len(t), len(parameters)))
         p = -equation_rows(twin, "legendre by p", np.zeros_like(v), t, q, v, parameters=vectors)
@@ -240,7 +244,11 @@ class Mechanism:
             )
         names, lam, jacobian, twin = self._reactions
         rigid = sum(len(body.kept) * (len(body.kept) + 1) // 2 for body in twin.bodies)
-        mine = [k for k, name in enumerate(names) if k >= rigid and name.startswith(f"{joint.name}: ")]
+        tied = {f"{joint.name}: {of}{name}" for name in joint.kind.coordinates for of in ("", "companion of ")}
+        mine = [
+            k for k, name in enumerate(names)
+            if k >= rigid and name.startswith(f"{joint.name}: ") and name not in tied
+        ]  # fmt: skip
         body, frame, sign = joint.second, joint.on_second, -1.0
         if body == GROUND:
             body, frame, sign = joint.first, joint.on_first, 1.0
@@ -310,6 +318,12 @@ def _followed(t: np.ndarray, angle: np.ndarray, rate: np.ndarray) -> np.ndarray:
     steps = np.diff(angle)
     steps = steps + 2 * np.pi * np.round((expected - steps) / (2 * np.pi))
     return angle[0] + np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _padded(parts: list[np.ndarray], size: int) -> np.ndarray:
+    """Side by side, and zeros up to a size: companions of followed coordinates are zero."""
+    found = np.concatenate(parts, axis=1)
+    return np.pad(found, ((0, 0), (0, size - found.shape[1])))
 
 
 def _kept(part: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:

@@ -39,13 +39,67 @@ def test_stops_beyond_half_a_turn_stop():
         angles.append(run.joint("axle").angle)
         assert 5.49 < angles[-1].max() < 5.52
     np.testing.assert_allclose(angles[0], angles[1], atol=1e-3)
-    with pytest.raises(
-        da.ModelError, match="the limits of joint 'axle' are a turn apart or more, and directors do not"
-    ):
-        wheel(limits=(-6.3, 6.3)).system("directors")
-    with pytest.raises(da.ModelError, match="the limits of joint 'axle' are a turn apart"):
-        wheel(limits=(-1.0, np.inf)).system("directors")
-    assert len(wheel(limits=(-6.3, 6.3)).system("joints").contacts) == 2
+
+
+def test_stops_more_than_a_turn_apart_stop():
+    """The angle is a coordinate of its own by directors, so that its turns are known."""
+    angles = []
+    for coordinates in ("directors", "joints"):
+        model = wheel(limits=(-9.0, 9.0), limit_restitution=1.0)
+        angles.append(motion(model, coordinates, da.MoreauJean(), 1.0, 2e-3, rates={"axle": 10.0}).joint("axle").angle)
+        assert 8.98 < angles[-1].max() < 9.02
+    np.testing.assert_allclose(angles[0], angles[1], atol=1e-3)
+
+
+def servo_arm(armature=None):
+    """Two links whose motors go beyond half a turn, with a spring that is wound up."""
+    model = da.Multibody(name="Arm")
+    upper = model.body("upper", 1.0, (0.1, 0.12, 0.05), com=(0.1, 0, -0.4), at=(0, 0, 0))
+    lower = model.body("lower", 0.7, (0.03, 0.04, 0.02), com=(0, 0.05, -0.3), at=(0, 0, -0.8))
+    model.joint("shoulder", model.ground, upper, da.Revolute("y"), armature=armature)
+    model.joint("elbow", upper, lower, da.Revolute((1, 1, 0)), stiffness=0.2)
+    model.position_servo("shoulder", lambda t: 9.0 * t, 60.0, 5.0)
+    model.motor("elbow", lambda t, x: x.gain * (7.5 - x.angle) - 2 * x.rate, gain=9.0)
+    return model
+
+
+@pytest.mark.parametrize("armature", [None, 0.2])
+def test_a_servo_follows_targets_beyond_half_a_turn(armature):
+    ends = []
+    for coordinates in ("directors", "joints"):
+        model = wheel(armature=armature)
+        model.position_servo("axle", lambda t: 9.0 * t, 60.0, 5.0)
+        ends.append(motion(model, coordinates, da.Rattle(), 1.2, 1e-3, {"axle": 0.3}).joint("axle").angle[-1])
+    assert ends[0] > 2 * np.pi
+    assert ends[0] == pytest.approx(ends[1], abs=1e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("armature", [None, 0.02])
+@pytest.mark.parametrize("method", [da.Rattle(), da.gauss_spark(2), da.Galerkin(2), da.Taylor(6)], ids=repr)
+def test_motors_and_springs_count_turns_by_directors(method, armature):
+    """Servos follow targets beyond half a turn, and reactions take the torque at the counted angle."""
+    ends = []
+    for coordinates in ("directors", "joints"):
+        model = servo_arm(armature)
+        run = motion(model, coordinates, method, 1.2, 1e-3, {"elbow": 0.3}, {"shoulder": 1.0})
+        elbow = run.joint("elbow")
+        ends.append([*(run.joint(name).angle[-1] for name in model.joints), *elbow.reaction.torque[-1]])
+        assert ends[-1][0] > 2 * np.pi
+        assert ends[-1][1] > np.pi + 1
+        assert np.max(run.constraint) < 1e-13
+        angle, rate = elbow.angle[-1], elbow.rate[-1]
+        assert elbow.effort[-1] == pytest.approx(9 * (7.5 - angle) - 2 * rate - 0.2 * angle)
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-2 if isinstance(method, da.Rattle) else 1e-6)
+
+
+def test_a_motor_that_does_not_look_at_the_angle_needs_no_count():
+    sizes = []
+    for law in (lambda t, x: 0.1 * t - x.drag * x.rate, lambda t, x: -x.drag * x.angle):
+        model = wheel()
+        model.motor("axle", law, drag=0.3)
+        sizes.append(model.system("directors").size)
+    assert sizes == [12, 14]  # the angle and its companion
 
 
 def test_a_spring_about_half_a_turn_does_not_jump():

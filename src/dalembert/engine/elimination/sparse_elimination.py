@@ -11,6 +11,8 @@ from ..program.program import Program, Values
 
 #: A pivot must reach this fraction of the largest entry of its column (rows scaled), in every sample.
 PIVOT_THRESHOLD = 0.1
+#: The first of the samples are the start and states near it.
+NEAR = 3
 
 
 class Pivoting:
@@ -30,15 +32,15 @@ class Pivoting:
         value = value[np.isfinite(value)]
         return bool(value.size and (np.all(value > 0) or np.all(value < 0)))
 
-    def quality(self, row: int, column: int, rows: list[dict[int, int]], holders: set[int]) -> float:
-        """The smallest ratio, over the samples, of an entry to the largest of its column."""
+    def quality(self, row: int, column: int, rows: list[dict[int, int]], holders: set[int]) -> tuple[float, float]:
+        """The smallest ratio of an entry to the largest of its column: over all samples, and at and near the start."""
         own = self.size(row, rows[row][column])
         largest = own
         for other in holders:
             largest = np.maximum(largest, self.size(other, rows[other][column]))
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where(largest > 0, own / largest, 1.0)
-        return float(ratio.min()) if np.any(own > 0) else 0.0
+        return (float(ratio.min()), float(ratio[:NEAR].min())) if np.any(own > 0) else (0.0, 0.0)
 
 
 def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: list[tuple[int, int]]) -> list[int]:
@@ -162,15 +164,17 @@ def _choose(queue, active, rows, holders, pivoting: Pivoting) -> tuple[int, int]
         if best is not None and best[0] <= (length - 1) ** 2:
             break
         for j in rows[i]:
-            quality = pivoting.quality(i, j, rows, holders[j])
+            quality, near = pivoting.quality(i, j, rows, holders[j])
             cost = (length - 1) * (len(holders[j]) - 1)
             if quality >= PIVOT_THRESHOLD and (best is None or (cost, -quality, i, j) < best):
                 best = (cost, -quality, i, j)
-            if fallback is None or quality > fallback[0]:
-                fallback = (quality, i, j)
+            if fallback is None or near > fallback[0]:
+                fallback = (near, i, j)
     for i, length in seen.items():
         heapq.heappush(queue, (length, i))
     if best is not None:
         return best[2], best[3]
     assert fallback is not None
-    return fallback[1], fallback[2]  # nothing is safe on all samples: the least bad; the code watches its growth
+    return fallback[1], fallback[
+        2
+    ]  # nothing is safe on all samples: the best near the start; the code watches its growth
