@@ -41,6 +41,7 @@ from ..arguments import flag, shown
 from ..errors import InputError
 from .base import Claims, Method, Step
 from .galerkin_coefficients import GalerkinCoefficients, constraint_rank, galerkin_coefficients
+from .galerkin_tableau import GalerkinTableau, galerkin_tableau
 from .polynomials import continuation, lagrange_basis
 from .tableau import MOST_NODES, RULES, basis_slopes, exact_nodes, quadrature
 
@@ -223,6 +224,13 @@ class Galerkin(Method):
     @property
     def coefficients(self) -> GalerkinCoefficients:
         return galerkin_coefficients(
+            self.degree, self.multiplier_degree, self.quadrature, self.nodes, self.constraint_quadrature
+        )
+
+    @property
+    def tableau(self) -> GalerkinTableau:
+        """The method as a modified constrained symplectic Runge-Kutta method; print it."""
+        return galerkin_tableau(
             self.degree, self.multiplier_degree, self.quadrature, self.nodes, self.constraint_quadrature
         )
 
