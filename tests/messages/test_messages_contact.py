@@ -92,8 +92,3 @@ def test_a_smooth_method_refuses_contacts():
 def test_parameters_of_moreau_jean(name, value):
     with pytest.raises(da.InputError, match=f"{name} of MoreauJean must be a number between 0 and 1"):
         da.MoreauJean(**{name: value})
-
-
-def test_schatzman_paoli_knows_no_friction():
-    with pytest.raises(da.MethodDoesNotFit, match="it knows no friction"):
-        simulate(RoughBall(friction=0.2), da.SchatzmanPaoli())

@@ -251,6 +251,8 @@ def _methods() -> list[Target]:
         Target("MoreauJean", bounced(da.MoreauJean), lambda: {"theta": 0.5},
                {"theta": "number", "gamma": "number", "position_correction": "flag", "law": "other",
                 "compliance": "number"}),
+        Target("SchatzmanPaoli", bounced(da.SchatzmanPaoli), lambda: {"theta": 0.5},
+               {"theta": "number", "law": "other"}),
         Target("EventCapturing", bounced(da.EventCapturing), lambda: {"smooth": da.radau_iia(2)},
                {"smooth": "other", "constant": "number"}),
         Target("Event", lambda **a: da.simulate(PENDULUM, da.Rattle(), START.q0, START.v0, t=(0.0, 1.0), h=0.1,

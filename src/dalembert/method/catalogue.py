@@ -72,7 +72,7 @@ CONTACT_CATALOGUE: dict[str, Entry] = {
         MoreauJean(), "time stepping at velocity level, friction in the plane and in space", "Moreau 1988; Jean 1999"
     ),
     "schatzman-paoli": Entry(
-        SchatzmanPaoli(), "time stepping at position level, frictionless", "Paoli, Schatzman 1993"
+        SchatzmanPaoli(), "time stepping at position level, explicit or implicit", "Paoli, Schatzman 1993"
     ),
     "event-capturing-radau-3": Entry(EventCapturing(radau_iia(2)), "Radau IIA between events, order 3", _CAPTURING),
     "event-capturing-radau-5": Entry(EventCapturing(radau_iia(3)), "Radau IIA between events, order 5", _CAPTURING),

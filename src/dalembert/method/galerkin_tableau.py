@@ -1,8 +1,9 @@
 """A Galerkin variational integrator as a Runge-Kutta method: the tableau of a constrained modified symplectic one.
 
-With r > s nodes c_i of the Lagrangian the velocities V_i = q_d'(t0 + c_i h) there are dependent: q_d' has degree s - 1. So
-W_j = q_d'(t0 + d_j h) at s nodes d_j are the stages, and V_i follow from them (Ober-Bloebaum 2017 without constraints;
-Wenger, Ober-Bloebaum, Leyendecker with). The action, extremal in W_j under q1 = q0 + h sum_j beta_j W_j, gives::
+With r > s nodes c_i of the Lagrangian the velocities V_i = q_d'(t0 + c_i h) there are dependent, since q_d' has the
+degree s - 1. So W_j = q_d'(t0 + d_j h) at s nodes d_j are the stages, and V_i follow from them (Ober-Bloebaum 2017
+without constraints; Wenger, Ober-Bloebaum, Leyendecker with).
+The action, extremal in W_j under q1 = q0 + h sum_j beta_j W_j, gives::
 
     Q_i  = q0 + h sum_j a_ij W_j            a_ij  = int_0^{c_i} m_j        i = 1..r
     V_i  =        sum_j gamma_ij W_j        gamma_ij = m_j(c_i)

@@ -19,21 +19,25 @@ g_q(q1) v1 + g_t = 0; nonholonomic ones at velocity level, k(t1, q1, v1) = 0. Wi
 penetrate are moved apart in the same way, w = M^-1 G_N^T tau with 0 <= g_N(t1, q1) _|_ tau >= 0, in the metric of the
 kinetic energy where (19) takes the plain one.
 
-Schatzman-Paoli, from q_-1 = q0 - h v0 and q0, v1 = (q1 - q0) / h::
+Schatzman-Paoli, from q_-1 = q0 - h v0 and q0, with q1 = q0 + h v1::
 
-    M(q0) (v1 - v0) = h F(t0, q0, v0) + G^T P,     0 <= g_N(t1, (q1 + rho q_-1) / (1 + rho))  _|_  P >= 0
+    M(q_th) (v1 - v0) = h F(t_th, q_th, v_th) + G^T P - g_q^T lam     (q_th = q0 + th h v1, v_th = (1 - th) v0 + th v1)
+    0 = g(t1, q1),     0 <= g_N(t1, (q1 + rho q_-1) / (1 + rho))  _|_  P_N >= 0
+    |P_T| <= mu P_N,   P_T = -mu P_N U_T+ / |U_T+| where it slides,   U_T+ at (t_th, q_th) with v1
+
+theta = 0 is the scheme of 1993, explicit in the forces. Bilateral constraints hold as in SHAKE, in the positions;
+friction is Coulomb's law for the velocities of the step.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..arguments import flag, number
 from ..errors import InputError
@@ -195,49 +199,68 @@ class SchatzmanPaoliUnknowns(NamedTuple):
     """One step."""
 
     v1: jax.Array
+    p_mid: jax.Array
     p1: jax.Array
-    impulse: jax.Array
+    lam: jax.Array  # h times the multipliers
+    impulse: jax.Array  # (contacts, d)
 
 
 class SchatzmanPaoli(Method):
-    """Event-capturing time stepping at position level, explicit in the forces; frictionless, order 1."""
+    """Event-capturing time stepping at position level, order 1.
 
-    handles: ClassVar[frozenset[str]] = frozenset({"force", "gap", "invariants"})
-    claims: ClassVar[Claims] = Claims(order=1)  # pyright: ignore
+    Args:
+        theta: where forces are taken; 0 is explicit, 1/2 and 1 are implicit.
+        law: `NewtonCoulomb()`, or `Frictionless()` to leave the friction of a system out.
+    """
+
+    theta: float = eqx.field(
+        static=True, default=0.0, converter=partial(number, "theta of SchatzmanPaoli", least=0, most=1)
+    )
+    law: ContactLaw = eqx.field(default=NewtonCoulomb())
+
+    handles: ClassVar[frozenset[str]] = frozenset({"holonomic", "force", "gap", "tangent", "invariants"})
+    claims: ClassVar[Claims] = Claims(order=1, constraints=("position",))  # pyright: ignore
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.law, ContactLaw):
+            raise InputError(f"law must be a contact law such as da.NewtonCoulomb(), got {self.law!r}.")
 
     @property
     def smooth(self) -> bool:
         return False
 
     def guess(self, step: Step) -> SchatzmanPaoliUnknowns:
-        start = step.start
-        contacts = step.mechanics.contact.count(step.t, start.q)
+        start, c = step.start, step.mechanics.contact
+        shape = jax.eval_shape(c.velocity, step.t, start.q, start.v).shape
         return SchatzmanPaoliUnknowns(
-            start.v, start.p, jnp.reshape(start.impulse, (contacts, -1 if contacts else 1))[:, :1]
-        )
+            start.v, start.p, start.p, step.h * start.lam, jnp.reshape(start.impulse, shape)
+        )  # fmt: skip
 
     def residual(self, x: SchatzmanPaoliUnknowns, step: Step) -> dict[str, jax.Array]:
-        m, h, t0, t1, (q0, p0, v0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
-        c, q1 = m.contact, q0 + h * x.v1
-        rho = c.restitution(x.impulse.shape[0])
-        dp = h * m.rate(t0, q0, v0, p0) + _normal_force(m, t0, q0, x.impulse[:, 0])
-        before = q0 - h * v0
-        # each contact has its own restitution, so each takes its gap at a place of its own
-        gap = jax.vmap(lambda e: c.gap(t1, (q1 + e * before) / (1 + e)))(rho)
-        gap = jnp.diagonal(gap) / h
-        scale = compliance(m, t0, q0, v0, p0)[:, 0]
-        impulse = x.impulse[:, 0]
-        wanted = jnp.maximum(impulse - softened(gap, impulse, COMPLIANCE * scale) / scale, 0.0)
+        m, h, t0, t1, (q0, _, v0, *_) = step.mechanics, step.h, step.t, step.t_end, step.start
+        c, th, q1 = m.contact, self.theta, q0 + h * x.v1
+        tm, qm, vm = t0 + th * h, q0 + th * h * x.v1, (1 - th) * v0 + th * x.v1
+        dp = h * m.rate(tm, qm, vm, x.p_mid) + c.force(tm, qm, x.impulse) - m.constraint_force(tm, qm, x.lam)
+        scale = compliance(m, tm, qm, vm, x.p_mid)
+        pressed = x.impulse - softened(self._complement(x, step), x.impulse, COMPLIANCE * scale) / scale
         return {
-            "momentum": jax.jvp(m.legendre, (t0, q0, v0, p0), (h, h * v0, x.v1 - v0, dp))[1],
+            "middle: velocity": m.legendre(tm, qm, vm, x.p_mid),
+            "momentum": jax.jvp(m.legendre, (tm, qm, vm, x.p_mid), (h, h * vm, x.v1 - v0, dp))[1],
             "end: velocity": m.legendre(t1, q1, x.v1, x.p1),
-            "contact": impulse - wanted,
+            "end: position constraint": m.constraint(t1, q1),
+            "contact": x.impulse - self.law.projected(pressed, self.law.friction_used(contact_friction(m, tm, qm))),
         }
 
-    def finish(self, x: SchatzmanPaoliUnknowns, step: Step):
-        return step.end(dq=step.h * x.v1, dp=x.p1 - step.start.p, v=x.v1, impulse=x.impulse)
+    def _complement(self, x: SchatzmanPaoliUnknowns, step: Step):
+        """What complements the impulses, (contacts, d): the gap over h, and U_T+."""
+        h, c, (q0, _, v0, *_) = step.h, step.mechanics.contact, step.start
+        rho, q1, before = c.restitution(x.impulse.shape[0]), q0 + h * x.v1, q0 - h * v0
+        # each contact has its own restitution, so each takes its gap at a place of its own
+        gap = jnp.diagonal(jax.vmap(lambda e: c.gap(step.t_end, (q1 + e * before) / (1 + e)))(rho)) / h
+        after = c.velocity(step.t + self.theta * h, q0 + self.theta * h * x.v1, x.v1)
+        return jnp.concatenate([gap[:, None], after[:, 1:]], axis=1)
 
-    def misfit(self, system: Any) -> str | None:
-        if system.provides("tangent") and np.any(np.asarray(system.friction) > 0):
-            return "it knows no friction; use da.MoreauJean(), or set friction = 0."
-        return None
+    def finish(self, x: SchatzmanPaoliUnknowns, step: Step):
+        return step.end(
+            dq=step.h * x.v1, dp=x.p1 - step.start.p, v=x.v1, lam=x.lam / step.h, impulse=x.impulse
+        )  # fmt: skip

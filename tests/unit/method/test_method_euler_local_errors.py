@@ -99,7 +99,7 @@ class InsteadOfZ(da.OverdeterminedDAE):
 
 
 def test_a_function_of_y_and_z_in_the_place_of_z():
-    """The remark after (3.1e): d/dt p(y, z) = f + r, with Z = p(y, z), is a system (3.1); the true method has order 1."""
+    """After (3.1e): d/dt p(y, z) = f + r is with Z = p(y, z) a system (3.1), for which the true method has order 1."""
     y0, errors, steps = np.ones(2), [], (50, 100, 200)
     for count in steps:
         run = da.simulate(InsteadOfZ(), da.SymplecticEuler(), y0=y0, z0=[1.15, 1.15], t=(0.0, 0.5), h=0.5 / count)

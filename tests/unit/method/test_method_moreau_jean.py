@@ -19,7 +19,9 @@ def exact_ball(t):
     return np.where(t < 1, 1 - t**2, np.where(t >= 3, 0.0, 2.0**-n * tau - tau**2))
 
 
-@pytest.mark.parametrize("method", [da.MoreauJean(), da.MoreauJean(theta=1.0), da.SchatzmanPaoli()])
+@pytest.mark.parametrize(
+    "method", [da.MoreauJean(), da.MoreauJean(theta=1.0), da.SchatzmanPaoli(), da.SchatzmanPaoli(1.0)]
+)
 def test_order_one_through_an_accumulation_of_impacts(method):
     steps = np.array([101, 211, 401, 809, 1601, 3203])
     errors = []
