@@ -1,5 +1,6 @@
 """Settings shared by all tests: double precision, no implicit promotion, no display, a cache of their own."""
 
+import contextlib
 import gc
 import os
 import shutil
@@ -8,6 +9,8 @@ import tempfile
 import jax
 import matplotlib
 import pytest
+
+from dalembert.engine.tuning import tuned
 
 CACHE_VARIABLE = "DALEMBERT_CACHE_DIR"
 SESSION_CACHE = pytest.StashKey[str]()
@@ -55,3 +58,10 @@ def few_mappings():
     if mappings > MOST_MAPPINGS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def tune():
+    """`tune(rolled_from=0)`: other numbers of the engine's tuning until the end of the test."""
+    with contextlib.ExitStack() as changed:
+        yield lambda **changes: changed.enter_context(tuned(**changes))

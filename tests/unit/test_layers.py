@@ -9,9 +9,10 @@ import pytest
 PACKAGE = "dalembert"
 SOURCE = Path(__file__).resolve().parents[2] / "src" / PACKAGE
 
-# In the order of the engine's README: each imports from itself and from those before it.
+# In the order of the engine's README, after two files: each imports from itself and from those before it.
 ENGINE = (
     "contract",
+    "tuning",
     "machine",
     "program",
     "values",
@@ -136,7 +137,7 @@ def test_an_import_that_points_on_is_found(name: str, target: str, wrong: bool):
     assert bool(folder_violations({name: {target}})) is wrong
 
 
-@pytest.mark.parametrize("folder", ENGINE[1:])
+@pytest.mark.parametrize("folder", ENGINE[2:])
 def test_every_folder_says_what_it_may_import(folder: str):
     text = ast.get_docstring(ast.parse((SOURCE / "engine" / folder / "__init__.py").read_text(encoding="utf-8")))
     assert text

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..arguments import floats
 from ..engine import NOT_CONVERGED, OK, Interruption
+from ..engine.tuning import tuning
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, ModelError
 from ..method import Method
 from ..problem import AbstractSystem, Event
 from .consistent import prepare_start
 from .crossing_search import EventFunctions, Place, Rows, Search, SearchFailure, ShortSteps
 from .crossings import Found
-from .equal_steps import CHUNK_NUMBERS
 from .options import Given, Options, check_room, checked_save_every, state_size
 from .prologue import Prepared, begin
 from .run import Run, Status, interrupted_after, ok_after
@@ -90,7 +90,7 @@ class _Loop:
         self.counted = self._pending = 0  # Newton iterations of all steps, and since the last saved state
         self._begun_by: frozenset[int] | None = frozenset()
         self._ended_by, self._failure = "", (OK, "", np.nan)
-        room = max(1, CHUNK_NUMBERS // len(prepared.state))
+        room = max(1, tuning().run_numbers // len(prepared.state))
         self._most = min(MOST_STEPS, room, self._runner.chunk_steps)
         self._length = self._most
 

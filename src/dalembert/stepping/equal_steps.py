@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine import Carry
+from ..engine.tuning import tuning
 from ..method import Method
 from ..problem import AbstractSystem
 from ..problem.noise import quiet
@@ -13,9 +14,6 @@ from .options import Given, Options, check_room, checked_save_every, state_size
 from .prologue import Prepared, begin
 from .run import Run
 from .step_sizes import EqualSteps
-
-#: Numbers of saved states a chunk may hold, so that a chunk of a large system stays small in memory.
-CHUNK_NUMBERS = 4_000_000
 
 
 def run_equal_steps(system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps) -> Run:
@@ -80,4 +78,4 @@ def _stride(save_every: int, chunk_steps: int) -> int:
 
 def _capacity(n_state: int, save_every: int, chunk_steps: int) -> int:
     """Saved states in one chunk."""
-    return int(max(1, min(-(-chunk_steps // save_every), CHUNK_NUMBERS // n_state)))
+    return int(max(1, min(-(-chunk_steps // save_every), tuning().run_numbers // n_state)))

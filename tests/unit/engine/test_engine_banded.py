@@ -13,8 +13,8 @@ from dalembert.engine import OK
 from dalembert.engine.elimination import array_elimination
 from dalembert.engine.elimination.banded import BandedSolver, Places, band_of
 from dalembert.engine.machine.compilation import compile_text
-from dalembert.engine.runners import translation
 from dalembert.engine.runners.native import NativeRun
+from dalembert.engine.tuning import tuning
 
 
 def scrambled(size: int, half_width: int, seed: int) -> np.ndarray:
@@ -92,7 +92,7 @@ def irregular(*_):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_steps_are_as_exact_as_straight_lines(method, monkeypatch):
+def test_steps_are_as_exact_as_straight_lines(method, monkeypatch, tune):
     """Measured by the same steps in 80 bits; and Newton takes no more than twice the iterations."""
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=12), method)
 
@@ -103,7 +103,7 @@ def test_steps_are_as_exact_as_straight_lines(method, monkeypatch):
         return runner, chunk
 
     _, straight = run()
-    monkeypatch.setattr(translation, "ROLLED_FROM", 0)
+    tune(rolled_from=0)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner, banded = run()
     assert all(block.factored is not None for block in runner.step.reduced.blocks)
@@ -148,15 +148,15 @@ def test_roundoff_of_large_coordinates_is_not_taken_for_missing_convergence():
 
 def test_a_small_step_that_would_take_too_many_operations_is_a_band():
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=7), da.gauss_spark(3))
-    assert translation.BANDS_FROM <= functions.size < translation.ROLLED_FROM
+    assert tuning().bands_from <= functions.size < tuning().rolled_from
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)
     assert runner.report()["code"] == "rolled"
     assert runner.run(runner.first_carry(state), 0.0, 0.01, 40, 8, parameters, 10).status == OK
 
 
-def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch):
+def test_and_straight_lines_all_the_same_if_it_is_none(monkeypatch, tune):
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=6), da.Galerkin(2))
-    monkeypatch.setattr(translation, "MOST_OPERATIONS", 5_000)
+    tune(most_straight_operations=5_000)
     monkeypatch.setattr(array_elimination, "solved_anew", lambda *_: None)
     monkeypatch.setattr(array_elimination, "ArrayFactors", irregular)
     runner = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=True)

@@ -111,8 +111,8 @@ def test_a_thread_takes_the_steps_of_the_native_engine(processor, system, method
     assert np.max(there.hidden) < 1e-13
 
 
-def test_parameters_and_several_launches(processor, monkeypatch):
-    monkeypatch.setattr(cuda, "LAUNCH_OPERATIONS", 5_000)
+def test_parameters_and_several_launches(processor, tune):
+    tune(launch_operations=5_000)
     q0, v0 = _starts(Pendulum(), 3)
     system = Pendulum(gravity=np.array([1.0, 5.0, 9.81]))
     options = {"t": (0.0, 1.0), "h": 0.01, "save_every": 5}

@@ -9,7 +9,6 @@ import dalembert as da
 from dalembert.engine.elimination.dependence import held_behind_steps, not_affine
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import Program
-from dalembert.engine.runners import translation
 from dalembert.engine.trace.interpreter import trace
 
 FRICTION, STIFFNESS = 0.7, 4.0
@@ -68,12 +67,12 @@ class SameChain(FrictionChain):
     """For code of its own."""
 
 
-def test_large_systems_in_arrays(monkeypatch):
+def test_large_systems_in_arrays(tune):
     """The same, where the step is rolled: its code agrees with that of the scalar program."""
     n = FrictionChain.count
     start = {"q0": np.linspace(0.0, 1.0, n) ** 2, "v0": 1.0 + 0.1 * np.sin(np.arange(n)), "t": (0.0, 0.2), "h": 0.02}
     straight = da.simulate(FrictionChain(), da.gauss_spark(2), **start, engine="native")
-    monkeypatch.setattr(translation, "ROLLED_FROM", 10)
+    tune(rolled_from=10)
     rolled = da.simulate(SameChain(), da.gauss_spark(2), **start, engine="native")
     assert (straight.stats["code"], rolled.stats["code"]) == ("straight-line", "rolled")
     np.testing.assert_allclose(rolled.q, straight.q, rtol=0, atol=1e-12)

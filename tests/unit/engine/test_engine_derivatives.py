@@ -9,7 +9,6 @@ import pytest
 
 import dalembert as da
 from dalembert.engine import Grid, StepFunctions, Task, native_run, reason_for_xla
-from dalembert.engine.derivatives import recorded
 from dalembert.engine.derivatives.programs import adjoint, recording, tangent
 from dalembert.engine.derivatives.recorded import Differentiable
 
@@ -114,9 +113,9 @@ def test_second_derivatives_in_every_mode(first, second):
     agree(second(first(loss(run), 3), 3)(*ARGUMENTS), expected, 1e-10)
 
 
-def test_a_long_run_is_taken_in_parts_with_the_same_gradient(monkeypatch):
+def test_a_long_run_is_taken_in_parts_with_the_same_gradient(tune):
     whole = jax.grad(loss(run), ALL)(*ARGUMENTS)
-    monkeypatch.setattr(recorded, "RECORD_BYTES", 8 * 5 * 4)
+    tune(record_bytes=8 * 5 * 4)
     step = Differentiable(FUNCTIONS, compensated=True)
     assert step.part_steps(GRID) < GRID.steps
     assert step.record_shape(GRID)[0] > 1

@@ -121,7 +121,9 @@ assert helper._state.running
 
 def test_ctrl_c_ends_the_wait_for_long_code():
     rest = f"""
-compilation.LONG_TEXT = (0, 0, 0)
+from dalembert.engine.tuning import tuned
+changed = tuned(long_text=(0, 0, 0))
+changed.__enter__()
 signal.setitimer(signal.ITIMER_REAL, 0.2)
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 try:
@@ -135,9 +137,9 @@ else:
     assert (found.returncode, found.stderr) == (0, "")
 
 
-def test_long_code_is_compiled_in_it(monkeypatch):
+def test_long_code_is_compiled_in_it(monkeypatch, tune):
     asked, interruptibly = [], helper.interruptibly
-    monkeypatch.setattr(compilation, "LONG_TEXT", (0, 0, 0))
+    tune(long_text=(0, 0, 0))
     monkeypatch.setattr(helper, "interruptibly", lambda *request: asked.append(request) or interruptibly(*request))
     compilation.compile_text(TEXT, 2)
     assert len(asked) == 1
@@ -150,9 +152,9 @@ def test_without_it_the_next_run_compiles_here_what_is_short(missing):
     assert len(code._codes) == 2
 
 
-def test_without_it_long_code_is_not_made_fast(missing, monkeypatch):
+def test_without_it_long_code_is_not_made_fast(missing, tune):
     code = improved()
-    monkeypatch.setattr(compilation, "LONG_TEXT", (0, 0, 0))
+    tune(long_text=(0, 0, 0))
     code.improve()
     assert len(code._codes) == 1
     assert len(compilation.compile_text(TEXT, 2)) == 2  # but what is asked for is compiled

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine.runners import choice, translation
+from dalembert.engine.runners import choice
 
 RUN = {"t": (0.0, 0.3), "h": 0.02}
 START = {"q0": np.array([0.6, -0.3, 0.9]), "v0": np.array([0.2, 0.5, -0.4])}
@@ -48,8 +48,8 @@ SLOW_BY_XLA = [pytest.param(Matrices(), marks=pytest.mark.long, id="Matrices"), 
 
 
 @pytest.fixture
-def rolled(monkeypatch):
-    monkeypatch.setattr(translation, "ROLLED_FROM", 0)
+def rolled(tune):
+    tune(rolled_from=0)
     choice._native.cache_clear()
     yield
     choice._native.cache_clear()
@@ -75,10 +75,10 @@ def test_an_ensemble_takes_the_steps_of_its_members(system):
 
 @pytest.mark.usefixtures("rolled")
 @pytest.mark.parametrize("system", MODELS, ids=lambda system: type(system).__name__)
-def test_rolled_code_takes_the_steps_of_straight_lines(system, monkeypatch):
+def test_rolled_code_takes_the_steps_of_straight_lines(system, tune):
     run = da.simulate(system, da.Rattle(), **START, **RUN, engine="native")
     assert run.stats["code"] == "rolled"
-    monkeypatch.setattr(translation, "ROLLED_FROM", 10**9)
+    tune(rolled_from=10**9)
     choice._native.cache_clear()
     straight = da.simulate(system, da.Rattle(), **START, **RUN, engine="native")
     assert straight.stats["code"] != "rolled"

@@ -57,13 +57,13 @@ def test_a_large_step_tells_its_passes_too():
     assert by_name["scale"]["after"]["nonzeros"] == step.statistics["nonzeros"]
 
 
-def test_what_is_given_up_is_told(monkeypatch):
+def test_what_is_given_up_is_told(tune):
     """Straight lines with too many operations, then loops that are too irregular, then straight lines whatever."""
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=4), da.Galerkin(2))
-    monkeypatch.setattr(translation, "BANDS_FROM", 0)
-    monkeypatch.setattr(translation, "MOST_OPERATIONS", 500)
-    monkeypatch.setattr("dalembert.engine.runners.compiled.MOST_LONELY", -1)
-    monkeypatch.setattr("dalembert.engine.runners.compiled.LONELY_PART", 0.0)
+    tune(bands_from=0)
+    tune(most_straight_operations=500)
+    tune(most_lonely=-1)
+    tune(lonely_part=0.0)
     run = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=False)
     passes = run.report()["passes"]
     given_up = {(record["code"], record["pass"]): record["gave_up"] for record in passes if "gave_up" in record}

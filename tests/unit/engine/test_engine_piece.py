@@ -14,6 +14,7 @@ from dalembert.engine.elimination.array_probe import Equations
 from dalembert.engine.functions.function import Function
 from dalembert.engine.step import array_step
 from dalembert.engine.step.array_step import build_array_step
+from dalembert.engine.tuning import tuning
 
 
 def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
@@ -23,7 +24,7 @@ def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
     monkeypatch.setattr(array_step, "ELIMINATION", None)  # the whole is not eliminated
     with pytest.raises(TooIrregular) as failure:
         build_array_step(functions, state, 0.0, 0.01, parameters)
-    assert failure.value.fill > array_step.MOST_FILL
+    assert failure.value.fill > tuning().most_fill
     x = np.random.default_rng(0).normal(size=functions.size)
     arguments = (x, np.array(0.3), np.array(0.01), state, parameters)
     values, jacobian = Function(functions.residual, failure.value.traced)(*arguments)

@@ -9,7 +9,7 @@ import dalembert as da
 from dalembert.engine.elimination.array_pivots import alternating
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.columns import joined, reduced, spread
-from dalembert.engine.runners import choice, translation
+from dalembert.engine.runners import choice
 from dalembert.engine.trace.interpreter import trace_with_entries
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.gallery import Chain, DoublePendulum, FourBar, Pendulum, SliderCrank
@@ -18,11 +18,11 @@ ALWAYS, NEVER = 0, 10**9
 
 
 @pytest.fixture
-def run(monkeypatch):
+def run(tune):
     """simulate with rolled code for systems of any size, or for none."""
 
     def simulate(rolled_from, *arguments, **options):
-        monkeypatch.setattr(translation, "ROLLED_FROM", rolled_from)
+        tune(rolled_from=rolled_from)
         choice._native.cache_clear()
         found = da.simulate(*arguments, engine="native", **options)
         choice._native.cache_clear()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.engine.runners import choice, native
+from dalembert.engine.runners import choice
 from dalembert.gallery import Chain, Pendulum
 
 START = Pendulum().start()
@@ -29,10 +29,10 @@ def test_saving_less_does_not_change_what_is_saved(every):
     assert pendulum(save_every=every).q.tobytes() == pendulum().q[::every].tobytes()
 
 
-def test_chunks_change_a_run_by_roundoff_only(monkeypatch):
+def test_chunks_change_a_run_by_roundoff_only(tune):
     """The scales in which Newton's updates are measured are found anew for every chunk: not bitwise, but roundoff."""
     whole = pendulum()
-    monkeypatch.setattr(native, "CHUNK_OPERATIONS", 3000)
+    tune(chunk_operations=3000)
     pieces = pendulum()
     np.testing.assert_allclose(pieces.q, whole.q, rtol=0, atol=1e-14)
     np.testing.assert_allclose(pieces.p, whole.p, rtol=0, atol=1e-13)

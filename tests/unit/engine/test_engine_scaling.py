@@ -6,7 +6,8 @@ from engine_runners import runner_and_start
 
 import dalembert as da
 from dalembert.engine.scales.compiled_scaling import CompiledScaling
-from dalembert.engine.scales.scaling import GROWTH_LIMIT, NewtonScaling
+from dalembert.engine.scales.scaling import NewtonScaling
+from dalembert.engine.tuning import tuning
 
 H = 0.05
 
@@ -30,7 +31,7 @@ def test_compiled_scales_are_those_of_arrays(name, method, known):
     arrays = NewtonScaling(runner.step)(*columns, 0.3, H, parameters[:, None])[:, 0]
     np.testing.assert_allclose(compiled, arrays, rtol=1e-12)
     assert np.all(compiled > 0)
-    assert compiled[-1] >= GROWTH_LIMIT
+    assert compiled[-1] >= tuning().growth_limit
 
 
 @pytest.mark.parametrize("method", [da.Rattle(), da.Taylor(4)], ids=lambda method: method.name)

@@ -9,7 +9,7 @@ from engine_runners import runner_and_start
 import dalembert as da
 from dalembert.engine.machine import effort as tiers
 from dalembert.engine.runners import choice
-from dalembert.engine.runners.native import SHORT_RUN
+from dalembert.engine.tuning import tuning
 
 CASES = [
     ("pendulum", da.Rattle()),
@@ -90,7 +90,7 @@ def test_a_run_does_not_wait_for_the_better_code(efforts, monkeypatch):
 def test_a_long_run_gets_the_fast_code_at_once(efforts):
     system = da.gallery.system_named("pendulum")()
     start = system.start()
-    da.simulate(system, da.Rattle(), start.q0, start.v0, t=(0.0, SHORT_RUN * 1e-4), h=1e-4, save_every=1000)
+    da.simulate(system, da.Rattle(), start.q0, start.v0, t=(0.0, tuning().short_run * 1e-4), h=1e-4, save_every=1000)
     assert efforts == [2]
 
 

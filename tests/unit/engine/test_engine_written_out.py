@@ -6,8 +6,7 @@ import pytest
 
 import dalembert as da
 from dalembert.engine import Function
-from dalembert.engine.functions import function as evaluate
-from dalembert.engine.functions.function import WRITTEN_OUT_AFTER
+from dalembert.engine.tuning import tuning
 
 
 def everything(x, t):
@@ -23,7 +22,7 @@ def test_the_same_bits_as_before():
     points = random.standard_normal((10, 3))
     function = Function(everything)
     walked = [function(x, 0.7) for x in points]
-    for _ in range(WRITTEN_OUT_AFTER):
+    for _ in range(tuning().written_out_after):
         function(points[0], 0.7)
     for x, (value, jacobian) in zip(points, walked, strict=True):
         again, jacobian_again = function(x, 0.7)
@@ -33,7 +32,7 @@ def test_the_same_bits_as_before():
 
 def test_what_python_refuses_is_left_to_numpy():
     function = Function(lambda x: jnp.stack([1 / x[0], jnp.log(x[1]), x[0] * x[1]]))
-    for _ in range(WRITTEN_OUT_AFTER + 2):
+    for _ in range(tuning().written_out_after + 2):
         value, _ = function(np.array([0.0, -1.0]))
     assert np.isinf(value[0])
     assert np.isnan(value[1])
@@ -41,13 +40,13 @@ def test_what_python_refuses_is_left_to_numpy():
 
 
 @pytest.mark.parametrize("name", ["pendulum", "double-pendulum", "heavy-top", "mclachlan-perlmutter-particles"])
-def test_starts_of_the_gallery(name, monkeypatch):
+def test_starts_of_the_gallery(name, tune):
     """A run from a start that was checked by written out programs is the run from before, bit for bit."""
     system = da.gallery.system_named(name)()
     start = system.start()
     ends = []
     for after in (0, 10**9):
-        monkeypatch.setattr(evaluate, "WRITTEN_OUT_AFTER", after)
+        tune(written_out_after=after)
         found = da.consistent(system, start.q0, start.v0, 0.0 if after else 1e-300)
         ends.append(np.concatenate([found.q, found.v, found.p, found.lam]))
     np.testing.assert_array_equal(*ends)

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.engine.tuning import tuning
 from dalembert.stepping import Layout, assemble, prologue
 from dalembert.stepping.drive import integrate
-from dalembert.stepping.equal_steps import CHUNK_NUMBERS, _capacity
+from dalembert.stepping.equal_steps import _capacity
 
 
 class Pendulum(da.System):
@@ -97,7 +98,7 @@ def test_chunk_of_a_large_system_stays_small():
     for n_state, save_every, steps in ((5, 1, 20_000), (8000, 1, 20_000), (8000, 7, 10**6), (5, 10**6, 100)):
         capacity = _capacity(n_state, save_every, steps)
         assert 1 <= capacity <= max(1, -(-steps // save_every))
-        assert capacity * n_state <= max(CHUNK_NUMBERS, n_state)
+        assert capacity * n_state <= max(tuning().run_numbers, n_state)
 
 
 def test_progress_bar_reports_steps(capsys, monkeypatch):

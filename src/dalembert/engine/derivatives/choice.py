@@ -14,8 +14,8 @@ from ...errors import SlowEngineWarning, UnsupportedByEngine
 from ..contract import StepFunctions
 from ..program.array_program import ArrayProgram
 from ..program.program import Program
-from ..runners.translation import ROLLED_FROM
 from ..trace.interpreter import trace
+from ..tuning import tuning
 from .programs import adjoint, recording
 
 
@@ -54,7 +54,7 @@ def _whole(functions: StepFunctions, x, *rest):
 def _untranslated(functions: StepFunctions) -> str | None:
     """What the engine does not translate, of the step or of its derivative, if there is anything."""
     step = functions.phases[0].functions if functions.phases else functions
-    large = step.size >= ROLLED_FROM
+    large = step.size >= tuning().rolled_from
     try:
         for made in (recording(step), adjoint(step)):
             program: Any = ArrayProgram(expected=40 * step.size) if large else Program()

@@ -1,6 +1,6 @@
 """Runs that can be differentiated: with all that a derivative needs, or with states from which that is computed again.
 
-A run whose record would be larger than `RECORD_BYTES` leaves snapshots (state and compensation) only; the derivative
+A run whose record would be larger than `record_bytes` leaves snapshots (state and compensation) only; the derivative
 then takes the run in parts, and every part once more before its own.
 """
 
@@ -15,11 +15,9 @@ import numpy as np
 from ..contract import OK, Carry, StepFunctions
 from ..runners.choice import EngineOptions, choose_engine
 from ..runners.phases import PhasedRun, TimeSteps
+from ..tuning import tuning
 from .programs import adjoint, recording, tangent
 from .sweep import Recorded, Sweep
-
-#: A record may be so large. (Two or three copies of it are made on its way through JAX.)
-RECORD_BYTES = 200_000_000
 
 
 class Grid(NamedTuple):
@@ -68,7 +66,7 @@ class Differentiable:
 
     def part_steps(self, grid: Grid) -> int:
         """Into parts of how many steps a run is divided: all of them, where the record is not too large."""
-        numbers = RECORD_BYTES // 8
+        numbers = tuning().record_bytes // 8
         a_step = self.width * len(self._fractions)
         if grid.steps * a_step <= numbers:
             return max(1, grid.steps)

@@ -24,11 +24,8 @@ from ..machine.arithmetic import Arithmetic
 from ..machine.compilation import compile_text
 from ..runners.translation import translated
 from ..step.step_program import SAMPLES
+from ..tuning import tuning
 
-#: Multipliers of the elimination so much larger than in the first step of a sweep: its pivots no longer suit.
-GROWTH_LIMIT = 1e6
-#: Times that pivots are chosen anew in one sweep.
-MOST_PIVOT_CHANGES = 20
 _PARAMETERS, _TIME, _STATE, _COUNTERS = (POINTERS.index(name) for name in ("parameters", "time", "state", "counters"))
 #: what the compiled loop is told, by its place
 _CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "first")
@@ -115,7 +112,7 @@ class Sweep:
             at = int(control[_PLACE["step"]])
             if status == OK:
                 return state
-            if changes == MOST_PIVOT_CHANGES or at == stuck:
+            if changes == tuning().most_pivot_changes or at == stuck:
                 raise StepFailure(
                     f"the derivative of step {at + 1} (from t = {run.t[at - first]:.6g}) could not be computed: the "
                     "Jacobian of the step is singular there, or not finite. Try a smaller h, or end the run before."
@@ -150,7 +147,7 @@ class Sweep:
             control[_PLACE["steps"]] = min(1, whole)  # what the multipliers are like
             drive()
             if integers[3] == OK and whole > 1:
-                weights[-1] = GROWTH_LIMIT * max(1.0, float(numbers[held["last"]][1]))
+                weights[-1] = tuning().growth_limit * max(1.0, float(numbers[held["last"]][1]))
                 control[_PLACE["steps"]], control[_PLACE["skip"]] = whole - 1, 0
                 drive()
         return numbers[held["state"]].copy(), int(integers[3])

@@ -13,6 +13,7 @@ from ..program.array_program import CONST, INPUT, ArrayProgram
 from ..program.columns import LargestOf, distinct, reduced
 from ..program.levels import FIRST_BLOCK, levels_of
 from ..program.passes import Draft, Pass, run_passes
+from ..tuning import tuning
 from ..values.array_values import ArrayValues, Rewriting
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .array_substitution import Substituted, substitute_linear
@@ -22,19 +23,6 @@ from .dependence import held_behind_steps
 from .equilibration import Scaling, check_structure
 from .fronts import Fronts
 from .solved_anew import solved_anew
-from .sparse_elimination import PIVOT_THRESHOLD
-
-#: more Newton blocks than this in a row are solved as one
-MOST_BLOCKS = 8
-#: Rounds of pivots for every halving of the system; more mean that its parts are not alike. A band is quicker before
-#: that: chains, trees and lattices take up to two, nets four.
-MOST_ROUNDS, FEW_ROUNDS = 6, 3
-#: a round that takes a smaller share of the rows, while more than a few are left, means the same
-SMALLEST_SHARE, FEW_ROWS = 1 / 16, 64
-#: runs of neighbouring equations among those substituted, above which loops fall to pieces
-MOST_PIECES = 200
-#: entries a row with which a part of a system is tried in loops, even if the whole was seen not to fall into them
-FEW_ENTRIES = 4
 
 
 @dataclass(frozen=True)
@@ -185,7 +173,7 @@ def substitute_unknowns(draft: ArrayElimination) -> None:
         program, draft.x, draft.residual, jacobian, draft.values, draft.scaling.rows, draft.plan.most_cost,
         draft.plan.by_changing,
     )  # fmt: skip
-    if draft.plan.uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > MOST_PIECES:
+    if draft.plan.uniform and sum(_changes_of_stride(rows) for rows, _ in first.rounds) > tuning().most_pieces:
         raise TooIrregular
     matrix = Matrix(n, jacobian.rows, jacobian.columns, first.rewrite(jacobian.nodes))
     taken_rows, taken_columns = np.zeros(n, bool), np.zeros(n, bool)
@@ -220,7 +208,7 @@ def eliminate_blocks(draft: ArrayElimination) -> None:
         system.nodes = solved(system.nodes)
         too_irregular = TooIrregular()
         try:
-            if not plan.in_loops and len(system.rows) > FEW_ENTRIES * len(equations):
+            if not plan.in_loops and len(system.rows) > tuning().few_entries * len(equations):
                 raise TooIrregular
             factors = ArrayFactors(program, system, draft.values, scaling.rows)
         except TooIrregular as failure:
@@ -329,7 +317,7 @@ def triangular_blocks(program: ArrayProgram, matrix: Matrix, rows: np.ndarray, c
     nonlinear[label[source[behind]][label[source[behind]] == label[target[behind]]]] = True
     order = 2 * depth + nonlinear[label]
     iterated = np.unique(order[order % 2 == 1])
-    if len(iterated) > MOST_BLOCKS:
+    if len(iterated) > tuning().most_blocks:
         order[(order >= iterated[0]) & (order <= iterated[-1])] = iterated[0]
     for position in np.unique(order):
         here = np.flatnonzero(order == position)
@@ -365,13 +353,14 @@ class ArrayFactors:
             chosen, safe = _pivots(program, matrix, values, row_scale)
             self.safe = self.safe and safe
             left = len(distinct(matrix.rows))
-            if len(self._rounds) == MOST_ROUNDS * halvings or (left > FEW_ROWS and len(chosen) < SMALLEST_SHARE * left):
+            slow = left > tuning().few_rows and len(chosen) < tuning().smallest_share * left
+            if slow or len(self._rounds) == tuning().most_rounds * halvings:
                 raise TooIrregular(fill=len(matrix.rows) / left)
             matrix, done = eliminate(program, matrix, matrix.rows[chosen], matrix.columns[chosen])
             self._rounds.append(done)
             multipliers.append(done.factors[program.code[done.factors] != CONST])
         self.multipliers = np.concatenate(multipliers)
-        self.regular = len(self._rounds) <= FEW_ROUNDS * halvings
+        self.regular = len(self._rounds) <= tuning().few_rounds * halvings
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Operations of the solution for a right side; both are columns over all rows and all unknowns."""
@@ -412,14 +401,14 @@ def _pivots(
         return np.array([int(np.argmax(quality))]), False
     preference = np.where(quality >= 0.5, 0, matrix.size) + np.abs(likeness.off_diagonal)
     chosen = independent_pivots(matrix, likeness, (matrix.rows, matrix.columns), candidates, cost, preference)
-    return chosen, bool(np.all(quality[chosen] >= PIVOT_THRESHOLD))
+    return chosen, bool(np.all(quality[chosen] >= tuning().pivot_threshold))
 
 
 def _good_enough(quality: np.ndarray, matrix: Matrix) -> np.ndarray:
     """Entries large against their columns. The bar is lowered where only few rows have one: a few pivots at a time
     cost more, in fill and in rounds, than multipliers of a thousand."""
     candidates, rows = np.zeros(0, np.int64), len(distinct(matrix.rows))
-    for bar in (PIVOT_THRESHOLD, 1e-2, 1e-3):
+    for bar in (tuning().pivot_threshold, 1e-2, 1e-3):
         candidates = np.flatnonzero(quality >= bar)
         if 4 * len(distinct(matrix.rows[candidates])) >= rows:
             break

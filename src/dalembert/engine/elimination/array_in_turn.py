@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..program.passes import Pass, run_passes
+from ..tuning import tuning
 from ..values.array_values import Rewriting
 from .array_elimination import (
     ELIMINATION,
-    MOST_BLOCKS,
     ArrayBlock,
     ArrayElimination,
     ArrayReduced,
@@ -39,7 +39,7 @@ def eliminate_in_turn(draft: ArrayElimination) -> None:
     jacobian = Matrix(len(draft.x), *draft.entries)
     every, none = np.arange(jacobian.size), np.zeros(0, np.int64)
     blocks = list(triangular_blocks(draft.program, jacobian, every, every, (none, none), draft.names))
-    if not 1 < len(blocks) <= MOST_BLOCKS:
+    if not 1 < len(blocks) <= tuning().most_blocks:
         run_passes(ELIMINATION, draft)
         return
     parts: list[_Part] = []

@@ -15,14 +15,10 @@ from ...errors import ModelError
 from ..program.array_program import ArrayProgram
 from ..program.columns import LargestOf, distinct, joined, reduced
 from ..program.levels import ONCE_A_RUN, WITH_UNKNOWNS
+from ..tuning import tuning
 from ..values.array_values import ArrayValues, Rewriting
 from .array_pivots import Eliminated, Likeness, Matrix, eliminate, independent_pivots
 from .dependence import held_behind_steps
-from .substitution import SUBSTITUTION_THRESHOLD
-
-#: How small a coefficient that never changes may be, against its column: smaller than in `elimination.py`, because one
-#: link of thousands speaks for all. (A mass in an equation that is scaled by its multiplier is 1e-4 of its column.)
-LAST_THRESHOLD = 1e-5
 
 
 class Pattern:
@@ -146,13 +142,13 @@ class _Equations:
         linear = self.linear
         when = self.program.when[linear.nodes].astype(np.int64)
         own, column = self._sizes(linear), self.column_size[linear.columns]
-        late = ~np.all(own >= SUBSTITUTION_THRESHOLD * column, axis=1)
+        late = ~np.all(own >= tuning().substitution_threshold * column, axis=1)
         changing = when > ONCE_A_RUN
         steady = np.ones(len(when), bool)
         steady[changing] = _steady(self.values(linear.nodes[changing]))
         usable = steady & np.all(own > 0, axis=1)
         usable &= ~(late & self.stepped[linear.rows])
-        usable &= ~late | (~changing & np.all(own >= LAST_THRESHOLD * column, axis=1))
+        usable &= ~late | (~changing & np.all(own >= tuning().last_threshold_of_groups * column, axis=1))
         return likeness.largest(np.where(usable, 4 * late + _CHANGING * changing + when, _NEVER))
 
     def _define(self, done: Eliminated) -> None:

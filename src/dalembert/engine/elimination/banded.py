@@ -19,10 +19,8 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse import csgraph
 
-from .fronts import PIVOT_COST, ROW_COST, VECTOR
-
-#: multiplications for an unknown above which a sparse factorisation is quicker
-MOST_WORK = 40_000
+from ..tuning import tuning
+from .fronts import VECTOR
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,13 @@ class Band:
     @property
     def cost(self) -> float:
         """Predicted time of one solution, in operations on a vector."""
-        return self.size * (PIVOT_COST + (self.below + 1) * (ROW_COST - -(self.below + self.above + 1) // VECTOR))
+        pivot, row = tuning().pivot_cost, tuning().row_cost
+        return self.size * (pivot + (self.below + 1) * (row - -(self.below + self.above + 1) // VECTOR))
 
 
-def band_of(rows: np.ndarray, columns: np.ndarray, scales: np.ndarray, most_work: int = MOST_WORK) -> Band | None:
+def band_of(rows: np.ndarray, columns: np.ndarray, scales: np.ndarray, most_work: int | None = None) -> Band | None:
     """The band of a matrix with these entries and scales of its rows, or None if it is too wide to be worth while."""
-    size = len(scales)
+    size, most_work = len(scales), tuning().band_work if most_work is None else most_work
     ones = np.ones(len(rows), np.int8)
     graph = sparse.csr_array((ones, (rows, size + columns)), shape=(2 * size, 2 * size))
     order = csgraph.reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True)

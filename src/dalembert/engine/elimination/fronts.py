@@ -26,9 +26,8 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
 from scipy.sparse import csgraph
 
-#: What a front, a pivot and a row cost beside their numbers, in operations on a vector; two fronts become one where
-#: that is cheaper.
-FRONT_COST, PIVOT_COST, ROW_COST = 60, 25, 4
+from ..tuning import tuning
+
 #: Numbers in a vector, as far as predictions go: those of most machines.
 VECTOR = 4
 #: Entries smaller than this part of the largest of their column are matched only where nothing else is left.
@@ -257,8 +256,8 @@ def _multiplications(pivots: int, border: int) -> int:
 
 def _cost(pivots: int, border: int) -> float:
     """A front's predicted time, in operations on a vector."""
-    total = FRONT_COST + border * (border + 1) / 2 + pivots * PIVOT_COST
+    total = tuning().front_cost + border * (border + 1) / 2 + pivots * tuning().pivot_cost
     for k in range(1, pivots + 1):
         left = pivots + border - k
-        total += left * (ROW_COST + -(-(left + 1) // VECTOR))
+        total += left * (tuning().row_cost + -(-(left + 1) // VECTOR))
     return total

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..program.program import Program, Values
+from ..tuning import tuning
 
-#: A pivot must reach this fraction of the largest entry of its column (rows scaled), in every sample.
-PIVOT_THRESHOLD = 0.1
 #: The first of the samples are the start and states near it.
 NEAR = 3
 
@@ -166,7 +165,7 @@ def _choose(queue, active, rows, holders, pivoting: Pivoting) -> tuple[int, int]
         for j in rows[i]:
             quality, near = pivoting.quality(i, j, rows, holders[j])
             cost = (length - 1) * (len(holders[j]) - 1)
-            if quality >= PIVOT_THRESHOLD and (best is None or (cost, -quality, i, j) < best):
+            if quality >= tuning().pivot_threshold and (best is None or (cost, -quality, i, j) < best):
                 best = (cost, -quality, i, j)
             if fallback is None or near > fallback[0]:
                 fallback = (near, i, j)

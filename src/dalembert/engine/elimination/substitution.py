@@ -13,13 +13,10 @@ import numpy as np
 
 from ..program.levels import FIRST_BLOCK, ONCE_A_RUN, Levels
 from ..program.program import Program, Values
+from ..tuning import tuning
 from .dependence import agrees, not_affine
 from .equilibration import Scaling
 from .sparse_elimination import Pivoting
-
-#: A substituted unknown's coefficient should reach this fraction of the largest entry of its column (rows scaled);
-#: one that never changes may be as small as the second number, but comes last.
-SUBSTITUTION_THRESHOLD, LAST_THRESHOLD = 0.05, 1e-4
 
 
 def substitute(program: Program, roots: list[int], mapping: dict[int, int]) -> list[int]:
@@ -140,10 +137,12 @@ class _Substitution:
     def _propose(self, i: int) -> None:
         for j, node in self._linear[i].items():
             own, level, column = self._sizes.size(i, node), self._constant[node], self._column_size[j]
-            late = not np.all(own >= SUBSTITUTION_THRESHOLD * column)
+            late = not np.all(own >= tuning().substitution_threshold * column)
             if level > ONCE_A_RUN and not _steady(self._values[node]):
                 continue
-            if late and (level > ONCE_A_RUN or i in self._stepped or not np.all(own >= LAST_THRESHOLD * column)):
+            if late and (
+                level > ONCE_A_RUN or i in self._stepped or not np.all(own >= tuning().last_threshold * column)
+            ):
                 continue
             if np.all(own > 0):
                 heapq.heappush(self._queue, (late, level, self._cost(i, j), i, j, node))

@@ -19,16 +19,14 @@ from ..program.array_program import ArrayProgram
 from ..program.program import Program, by_name
 from ..trace.interpreter import trace, trace_with_entries, trace_with_jacobian
 from ..trace.primitives import AnyProgram
+from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from ..values.scalar_values import Evaluator
-from .function import IN_ARRAYS_FROM
 
 #: rows walked at a time, so that memory stays small
 ROWS_AT_A_TIME = 20_000
 #: numbers that a walk of a large program may hold at a time
 NUMBERS_AT_A_TIME = 20_000_000
-#: multipliers of an elimination above this: its pivots do not suit all rows
-GROWTH_LIMIT = 1e6
 
 
 class RowFunction:
@@ -79,7 +77,7 @@ class RowSolver:
         if found is not None:
             solution, growth = found
             multipliers = _walk(growth, arrays)
-            if not multipliers.size or np.max(np.abs(multipliers)) < GROWTH_LIMIT:
+            if not multipliers.size or np.max(np.abs(multipliers)) < tuning().growth_limit:
                 return _walk(solution, arrays)
         return self._by_jax(arrays)
 
@@ -129,7 +127,7 @@ def _kind(k: int) -> str:
 
 def _inputs(shapes, *, in_arrays: bool = True) -> tuple[AnyProgram, list[np.ndarray]]:
     sizes = [math.prod(shape) for shape in shapes]
-    program = ArrayProgram() if in_arrays and sum(sizes) > IN_ARRAYS_FROM else Program()
+    program = ArrayProgram() if in_arrays and sum(sizes) > tuning().in_arrays_from else Program()
     inputs = [
         program.inputs(_kind(k), size).reshape(shape) for k, (size, shape) in enumerate(zip(sizes, shapes, strict=True))
     ]

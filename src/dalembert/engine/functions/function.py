@@ -22,15 +22,9 @@ from ..contract import EPSILON, rounded
 from ..program.array_program import ArrayProgram
 from ..program.program import Program, Values
 from ..trace.interpreter import trace_with_entries, trace_with_jacobian
+from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from ..values.python_source import REFUSED, written_out
-
-#: Arguments with more numbers than this are traced in arrays.
-IN_ARRAYS_FROM = 200
-#: Evaluations at one point after which a program is written out as a function of Python's, which takes as long.
-WRITTEN_OUT_AFTER = 20
-#: Matrices with so many rows are solved densely: a sparse factorisation begins with more overhead than that.
-DENSE_UP_TO = 60
 
 
 class Function:
@@ -47,7 +41,7 @@ class Function:
         arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
         shapes = tuple(a.shape for a in arrays)
         if shapes not in self._traced:
-            kind = traced_in_arrays if sum(a.size for a in arrays) > IN_ARRAYS_FROM else _Traced
+            kind = traced_in_arrays if sum(a.size for a in arrays) > tuning().in_arrays_from else _Traced
             try:
                 self._traced[shapes] = self._given or kind(self._function, shapes)
             except UnsupportedByEngine:
@@ -86,7 +80,7 @@ class _Traced:
 
     def _numbers(self, arguments: list[list[float]]) -> list:
         self._calls += 1
-        if self._calls > WRITTEN_OUT_AFTER:
+        if self._calls > tuning().written_out_after:
             self._written_out = self._written_out or written_out(self._program, self._nodes, self._kinds)
             try:
                 with np.errstate(all="ignore"):
@@ -147,7 +141,7 @@ def solve_linear(matrix: sparse.spmatrix, right: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     if not np.all(np.isfinite(matrix.data)):  # pyright: ignore[reportAttributeAccessIssue]
         return np.full(right.shape, np.nan)
-    if matrix.shape[0] <= DENSE_UP_TO:
+    if matrix.shape[0] <= tuning().dense_up_to:
         try:
             return np.linalg.solve(matrix.toarray(), right)  # pyright: ignore[reportAttributeAccessIssue]
         except np.linalg.LinAlgError:

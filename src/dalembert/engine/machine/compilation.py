@@ -11,6 +11,7 @@ from collections.abc import Callable
 import llvmlite
 import llvmlite.binding as llvm
 
+from ..tuning import tuning
 from . import helper
 from .code_cache import read, write
 from .object_code import OPTION, host, object_code, target_machine
@@ -55,9 +56,6 @@ def lanes() -> int:
 #: on straight-line code they gain at most 4 per cent, in code that is written in vectors and loops they find nothing.
 PASSES = {"straight lines": ("sroa", "simplify_cfg"), "loops": ("sroa", "instruction_combine", "simplify_cfg")}
 
-#: Characters of a text from which on LLVM takes more than half a second, by its effort: 0.2, 1.2 and 0.7 s a million.
-LONG_TEXT = (3_000_000, 600_000, 800_000)
-
 
 def _passes(kind: str | None, effort: int) -> tuple[str, ...] | None:
     return None if kind is None else PASSES[kind if effort else "straight lines"]
@@ -88,7 +86,7 @@ def compile_text(
 
 def takes_long(text: str, effort: int) -> bool:
     """Whether LLVM takes more than half a second or so; the end of a program and Ctrl-C should not wait for that."""
-    return len(text) > LONG_TEXT[effort]
+    return len(text) > tuning().long_text[effort]
 
 
 def _emit(text: str, effort: int, *rest) -> bytes:

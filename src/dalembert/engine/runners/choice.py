@@ -13,8 +13,9 @@ import numpy as np
 
 from ...errors import InputError, MethodDoesNotFit, SlowEngineWarning, UnsupportedByEngine
 from ..contract import StepFunctions, Unkeyed
+from ..tuning import tuning
 from .compile_time import compiling
-from .native import SHORT_RUN, NativeRun, TooLarge
+from .native import NativeRun, TooLarge
 from .phases import PhasedRun
 from .sparse import SparseRun
 from .xla import KEPT, XlaRun
@@ -79,7 +80,7 @@ def choose_engine(
 
 
 def _compiled(functions: StepFunctions, begins: tuple, wanted: EngineOptions) -> NativeRun | PhasedRun | TooLarge:
-    start, soon = Unkeyed(begins), Unkeyed(wanted.steps < SHORT_RUN)
+    start, soon = Unkeyed(begins), Unkeyed(wanted.steps < tuning().short_run)
     phased = bool(functions.phases or wanted.sizes) and not wanted.extended
     make, settings = (_phased, (wanted.compensated,)) if phased else (_native, (wanted.compensated, wanted.extended))
     runner, began = make(functions, *settings, start, soon)
@@ -110,7 +111,7 @@ def compiled_or_reason(
     how many will be taken at least, if that is known."""
     try:
         with compiling():
-            soon = Unkeyed(steps < SHORT_RUN)
+            soon = Unkeyed(steps < tuning().short_run)
             runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), soon)
     except UnsupportedByEngine as reason:
         return str(reason)

@@ -18,15 +18,7 @@ from ..scales.compiled_scaling import CompiledScaling
 from ..scales.rolled_scaling import Code, RolledScaling
 from ..step.array_step import ArrayStep
 from ..step.step_program import StepProgram
-
-#: Above this many operations LLVM only allocates registers well, which from there on is as fast; above the second not
-#: even that: its time grows faster than the program. (30 000 operations: 3.3 s with all passes, 0.4 s without.)
-QUICK_COMPILATION, QUICKER_COMPILATION = 9_000, 20_000
-#: Operations that belong to no loop, and the part of all of them, from which on rolling a step up is not worth while:
-#: each is an instruction or two of its own.
-MOST_LONELY, LONELY_PART = 6_000, 1 / 8
-#: Rolled code takes about a quarter of the time an operation; its chunks may be as much longer.
-OPERATIONS_AT_ONCE = 4
+from ..tuning import tuning
 
 
 class Compiled:
@@ -36,7 +28,8 @@ class Compiled:
 
     def __init__(self, step: StepProgram, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
         self.operations = step.statistics["operations_per_step"]
-        effort = 2 if self.operations < QUICK_COMPILATION else 1 if self.operations < QUICKER_COMPILATION else 0
+        limits = (tuning().quicker_compilation, tuning().quick_compilation)
+        effort = sum(self.operations < limit for limit in limits)
         log, operations = step.log, {"operations": self.operations}
         with logged(log, self.kind, "emit", operations) as after:
             text = StepEmitter(step, arithmetic, compensated).text()
@@ -67,12 +60,12 @@ class CompiledLoops:
     kind = "rolled"
 
     def __init__(self, step: ArrayStep, arithmetic: Arithmetic, compensated: bool, soon: bool = False) -> None:
-        self.operations = step.statistics["operations_per_step"] // OPERATIONS_AT_ONCE
+        self.operations = step.statistics["operations_per_step"] // tuning().operations_at_once
         log, operations = step.log, {"operations": step.statistics["operations_per_step"]}
         with logged(log, self.kind, "schedule", operations) as loops:
             emitter = RolledEmitter(step, arithmetic, compensated, lanes())
             loops["alone"] = int(emitter.lonely)
-            if emitter.lonely > max(MOST_LONELY, LONELY_PART * operations["operations"]):
+            if emitter.lonely > max(tuning().most_lonely, tuning().lonely_part * operations["operations"]):
                 raise TooIrregular
         with logged(log, self.kind, "emit", loops) as after:
             text = emitter.text()

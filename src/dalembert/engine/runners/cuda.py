@@ -20,9 +20,8 @@ from ..contract import FIRST_CONTRACTION, OK, StepFunctions, extrapolation_weigh
 from ..program.passes import told
 from ..scales.scaling import NewtonScaling
 from ..step.step_program import build_step_program
+from ..tuning import tuning
 
-#: Operations of all members after which a launch returns, some seconds of a large card: Ctrl-C is heard between them.
-LAUNCH_OPERATIONS = 10_000_000_000_000
 #: The part of the free memory of the card that saved states may take.
 SHARE_OF_MEMORY = 0.5
 
@@ -86,7 +85,7 @@ class CudaRun:
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(1, LAUNCH_OPERATIONS // max(1, self.step.statistics["operations_per_step"] * self._members))
+        return max(1, tuning().launch_operations // max(1, self.step.statistics["operations_per_step"] * self._members))
 
     def most_saves(self) -> int:
         """Saved states of all members that fit into the memory of the card at once."""

@@ -24,12 +24,10 @@ from ..machine.compilation import compile_text, lanes
 from ..program.passes import told
 from ..scales.scaling import NewtonScaling
 from ..step.step_program import build_step_program
+from ..tuning import tuning
 from .compiled import Compiled
-from .native import CHUNK_OPERATIONS
 from .translation import TooLarge
 
-#: Numbers of saved states that a chunk may hold.
-CHUNK_NUMBERS = 16_000_000
 #: Groups of lanes are handed to the cores in so many pieces each, so that none waits long for the others.
 PIECES_A_CORE = 8
 #: Steps of more operations are not compiled for lanes: one instruction each takes LLVM half a minute from there on.
@@ -76,7 +74,7 @@ class EnsembleRun:
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+        return max(1, tuning().chunk_operations // max(1, self._compiled.operations))
 
     @property
     def stack(self) -> int:
@@ -85,7 +83,7 @@ class EnsembleRun:
 
     def most_saves(self) -> int:
         """Saved states of all members that one chunk may hold beside those of the whole run."""
-        return max(1, CHUNK_NUMBERS // (self.functions.n_state * self._members))
+        return max(1, tuning().batch_numbers // (self.functions.n_state * self._members))
 
     def begin(self, states: np.ndarray, parameters: np.ndarray) -> EnsembleRun:
         """A runner with the same code for one batch, beside others if need be."""
@@ -120,7 +118,7 @@ class EnsembleRun:
         """The steps of a chunk in pieces, after each of which Ctrl-C is heard. (Only a chunk scales anew, so that the
         numbers of a member do not depend on how many there are.)"""
         a_step = max(1, self._compiled.operations) * -(-self._groups // (os.cpu_count() or 1))
-        at_once = max(1, CHUNK_OPERATIONS // a_step)
+        at_once = max(1, tuning().chunk_operations // a_step)
         for taken in range(0, steps, at_once):
             yield min(at_once, steps - taken)
 

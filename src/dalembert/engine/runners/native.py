@@ -38,13 +38,10 @@ from ..program.passes import told
 from ..scales.compiled_scaling import CompiledScaling
 from ..step.array_step import ArrayStep
 from ..step.step_program import StepProgram
+from ..tuning import tuning
 from .rescue import ROUNDOFF, Rescue
 from .translation import TooLarge, translated
 
-#: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the clock).
-CHUNK_OPERATIONS = 200_000_000
-#: The first run with some code, if it takes fewer steps, gets code that is there soon (`tiers.py`).
-SHORT_RUN = 50_000
 #: places of arguments that grow with the run
 _SAVED, _ITERATIONS, _WORST = (POINTERS.index(name) for name in ("saved", "iterations", "worst"))
 #: where t, h and all else lie from which scales are computed, and where these go
@@ -61,9 +58,8 @@ BUILDS_KEPT = 8
 AT_AN_END = 1e-12
 #: Steps rescued after which pivots are chosen anew.
 RESCUES_A_CHANGE = 50
-#: Pivots that a run may choose anew (each takes as long as the first translation), and steps of it that may be rescued
-#: (each takes as long as thousands of others), at first and for every step taken.
-MOST_PIVOT_CHANGES, MOST_RESCUES, RESCUES_A_STEP = 20, 1000, 0.02
+#: Steps of a run that may be rescued (each takes as long as thousands of others), at first and for every step taken.
+MOST_RESCUES, RESCUES_A_STEP = 1000, 0.02
 
 
 class NativeRun(Runner):
@@ -154,7 +150,7 @@ class NativeRun(Runner):
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(1, CHUNK_OPERATIONS // max(1, self._compiled.operations))
+        return max(1, tuning().chunk_operations // max(1, self._compiled.operations))
 
     def report(self) -> dict:
         """Sizes before and after elimination, and what had to be mended."""
@@ -267,7 +263,7 @@ class NativeRun(Runner):
         if cure == "pivot_changes":
             many = counts["rescued_steps"] >= RESCUES_A_CHANGE * (1 + counts[cure])
             wanted = failed.status == SINGULAR or (many and not self._pivots_are_good)
-            return wanted and counts[cure] < MOST_PIVOT_CHANGES
+            return wanted and counts[cure] < tuning().most_pivot_changes
         if cure == "roundoff_measured":
             standing = failed.status == NOT_CONVERGED and not ended
             return standing and functions.smooth and not functions.explicit and functions.rescue is None

@@ -15,15 +15,8 @@ from ..functions.function import TracedInArrays
 from ..machine.arithmetic import Arithmetic
 from ..step.array_step import ArrayStep, build_array_step
 from ..step.step_program import StepProgram, build_step_program
+from ..tuning import tuning
 from .compiled import Compiled, CompiledLoops
-
-#: Unknowns of the method from which on the step is rolled into loops.
-ROLLED_FROM = 300
-#: Unknowns from which on a smaller step is too, if straight lines would need more operations: no longer in the cache of
-#: the processor, they take two to three times as long as a band.
-BANDS_FROM, MOST_OPERATIONS = 100, 32_000
-#: Unknowns up to which a step with a guard is compiled.
-GUARDED_UP_TO = 800
 
 
 class TooLarge(Exception):
@@ -55,14 +48,16 @@ def loops() -> Way:
 
 def ways(functions: StepFunctions, arithmetic: Arithmetic) -> list[Way]:
     """What is tried for a step, the first that is not given up being taken."""
+    chosen = tuning()
     if functions.guard is not None:  # loops do not ask for it; without code a step takes a hundred times as long
-        few = functions.size < ROLLED_FROM
-        return [straight_lines(math.inf if few else MOST_OPERATIONS)] if functions.size < GUARDED_UP_TO else []
-    if functions.size >= ROLLED_FROM:  # straight lines would take minutes to compile: only where nothing else can
+        few = functions.size < chosen.rolled_from
+        guarded = straight_lines(math.inf if few else chosen.most_straight_operations)
+        return [guarded] if functions.size < chosen.guarded_up_to else []
+    if functions.size >= chosen.rolled_from:  # straight lines would take minutes to compile: if nothing else can
         return [loops(), *([straight_lines()] if arithmetic.extended else [])]
     # explicit steps have nothing that a band could do better; contacts were quicker in straight lines
-    if functions.size >= BANDS_FROM and functions.smooth and not functions.explicit:
-        return [straight_lines(MOST_OPERATIONS), loops(), straight_lines()]
+    if functions.size >= chosen.bands_from and functions.smooth and not functions.explicit:
+        return [straight_lines(chosen.most_straight_operations), loops(), straight_lines()]
     return [straight_lines()]
 
 

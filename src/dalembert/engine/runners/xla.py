@@ -29,11 +29,9 @@ from ..contract import (
     extrapolation_weights,
     first_carry,
 )
+from ..tuning import tuning
 from .forked import check_jax_works
 
-#: Steps, and numbers a step may touch times steps, after which a chunk returns to Python: some tenths of a second, in
-#: which Ctrl-C is not heard.
-CHUNK_STEPS, CHUNK_NUMBERS = 1_000, 1_000_000
 #: Compiled runs, and lengths of one, that are kept: XLA takes up to ten megabytes for each.
 KEPT = 16
 #: An unknown is measured at least by this part of what the equation is made of that it matters most to.
@@ -156,7 +154,7 @@ class XlaRun(Runner):
     @property
     def chunk_steps(self) -> int:
         """Steps a chunk takes before it returns to Python."""
-        return max(1, min(CHUNK_STEPS, CHUNK_NUMBERS // self.functions.size**2))
+        return max(1, min(tuning().xla_steps, tuning().xla_numbers // self.functions.size**2))
 
     def report(self) -> dict:
         return {"engine_reason": self._reason, "unknowns": self.functions.size}

@@ -15,7 +15,8 @@ from ..machine.arithmetic import Arithmetic, Writer
 from ..machine.effort import TieredCode
 from ..program.program import BOOLEAN, CONST, INPUT
 from ..step.step_program import StepProgram
-from .scaling import GROWTH_LIMIT, PROBE, moving_increments, parts_of_state, scale_groups
+from ..tuning import tuning
+from .scaling import PROBE, moving_increments, parts_of_state, scale_groups
 
 
 class CompiledScaling:
@@ -187,7 +188,7 @@ begin:
   store double 1.0, ptr %limit
 {limit}
   %grown.most = load double, ptr %limit
-  %grown.limit = fmul double %grown.most, {Arithmetic().constant(GROWTH_LIMIT)}
+  %grown.limit = fmul double %grown.most, {Arithmetic().constant(tuning().growth_limit)}
 {_store("%grown.limit", "%result", str(n), "limit.out")}
 {zeros}{own}
   call void @summed(ptr %inputs, ptr %early, ptr %here)

@@ -16,7 +16,8 @@ import numpy as np
 from ..code.step_memory import room_for
 from ..contract import HISTORY, LOOK_ONLY, rounded
 from ..step.array_step import ArrayStep
-from .scaling import GROWTH_LIMIT, PROBE, parts_of_state, scale_groups
+from ..tuning import tuning
+from .scaling import PROBE, parts_of_state, scale_groups
 
 #: Updates of the size of roundoff count as this; the code takes what is that small, and shrinks no more, for solved.
 ROUNDOFF = 1e-14
@@ -52,7 +53,7 @@ class RolledScaling:
     def __call__(self, state, x, t: float, h: float, parameters) -> np.ndarray:
         """`x` holds the last solution, None before the first step."""
         x, updates, here, growth = self._look(state, x, t, h, parameters)
-        limit = GROWTH_LIMIT * max(1.0, growth)
+        limit = tuning().growth_limit * max(1.0, growth)
         if not len(x):
             return np.array([limit])
         own = np.zeros(int(self._groups.max()) + 1)

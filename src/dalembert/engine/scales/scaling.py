@@ -15,9 +15,8 @@ from ..program.array_program import CODE, ArrayProgram
 from ..program.levels import WITH_UNKNOWNS
 from ..step.array_step import ArrayStep
 from ..step.step_program import StepProgram
+from ..tuning import tuning
 
-#: Multipliers of the elimination this many times larger than at the start of a chunk: the pivots no longer suit.
-GROWTH_LIMIT = 1e6
 #: Unknowns are moved by this part of their size to see what they move.
 PROBE = 1e-3
 
@@ -85,7 +84,7 @@ class NewtonScaling:
         x = self._table(self._guess(inputs), count) if x is None else xp.asarray(x, dtype=np.float64)
         growth = self._table(self._growth(inputs | self._at(x)), count)
         growth = xp.where(xp.isfinite(growth), xp.abs(growth), 0.0)
-        limit = GROWTH_LIMIT * xp.max(xp.concatenate([xp.ones((1, count)), growth]), axis=0)
+        limit = tuning().growth_limit * xp.max(xp.concatenate([xp.ones((1, count)), growth]), axis=0)
         if len(x) == 0:
             return limit[None]
         own = xp.stack([xp.max(xp.abs(x[members]), axis=0) for members in self._members])

@@ -19,13 +19,14 @@ from ..elimination.array_elimination import (
 )
 from ..elimination.array_in_turn import IN_TURN
 from ..elimination.array_probe import Equations
-from ..elimination.banded import MOST_WORK, band_of
+from ..elimination.banded import band_of
 from ..elimination.linear_systems import ArrayLinearSystems
 from ..functions.function import TracedInArrays
 from ..program.array_program import ArrayProgram
 from ..program.levels import FIRST_BLOCK
 from ..program.passes import Pass, run_passes
 from ..trace.interpreter import trace, trace_with_entries
+from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from .step_program import first_column
 
@@ -33,17 +34,6 @@ from .step_program import first_column
 #: and fewer still for very large ones
 DISTANCES = (0.0, 1e-2, 1e-2, 0.1, 0.1, 1.0, 1.0, 1.0)
 FEW_DISTANCES, FEW_FROM = (0.0, 1e-2, 0.1, 1.0), 50_000
-#: unknowns from which on a piece of the system is looked at first
-PIECE_FIRST_FROM = 5_000
-#: entries of a row with which a piece may fail; with fewer its ends may be at fault
-MOST_FILL = 12
-#: How much wider than it may be a band can be found before unknowns are substituted, beyond those that are no longer in
-#: it.
-SLACK = 4
-#: The Markowitz cost of substitutions that leave a band narrow.
-MOST_COST = 9
-#: operations that are made for every unknown of a method, in the end and on the way; more or fewer only take time
-OPERATIONS_AN_UNKNOWN = 40
 
 
 @dataclass
@@ -125,7 +115,8 @@ class ArrayDraft(ArrayElimination):
     def may_be_a_band(self, left: float) -> bool:
         """Whether what is left of the unknowns may be a narrow band: as much narrower as there are fewer of them."""
         rows, columns, _ = self.entries
-        return band_of(rows, columns, np.ones(self.functions.size), int(SLACK * MOST_WORK / left**2)) is not None
+        work = int(tuning().band_slack * tuning().band_work / left**2)
+        return band_of(rows, columns, np.ones(self.functions.size), work) is not None
 
     def too_irregular(self, fill: float) -> TooIrregular:
         """What to raise, with what was traced."""
@@ -137,7 +128,7 @@ class ArrayDraft(ArrayElimination):
 def trace_functions(draft: ArrayDraft) -> None:
     """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
     functions, plain = draft.functions, draft.plain
-    program = draft.program = ArrayProgram(expected=OPERATIONS_AN_UNKNOWN * functions.size)
+    program = draft.program = ArrayProgram(expected=tuning().operations_an_unknown * functions.size)
     x = draft.x = program.inputs("x", functions.size)
     rest = (
         program.inputs("t", 1)[0],
@@ -170,14 +161,14 @@ def look_ahead(draft: ArrayDraft) -> None:
     """Whether derivatives are those of the equations, and what a piece of a large system says about the whole."""
     functions = draft.functions
     equations = Equations(draft.program, draft.residual, draft.entries, draft.samples)
-    large = functions.size >= PIECE_FIRST_FROM
+    large = functions.size >= tuning().piece_first_from
     piece = equations.piece() if large else equations
     if functions.exact is None and not piece.derivatives_hold():
         raise TooIrregular
     in_loops = True
     if large and not functions.explicit:
         failure = piece.tried()
-        in_loops = failure is None or failure.fill <= MOST_FILL
+        in_loops = failure is None or failure.fill <= tuning().most_fill
         if failure is not None and not in_loops and not draft.may_be_a_band(failure.left):
             raise draft.too_irregular(failure.fill)
     draft.very_large = functions.size >= FEW_FROM and not in_loops
@@ -197,7 +188,7 @@ def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
             raise
     else:
         return
-    draft.plan = dataclasses.replace(draft.plan, in_loops=False, uniform=False, most_cost=MOST_COST)
+    draft.plan = dataclasses.replace(draft.plan, in_loops=False, uniform=False, most_cost=tuning().band_cost)
     run_passes(passes, draft)
 
 
