@@ -10,6 +10,8 @@ import pytest
 pytestmark = pytest.mark.long
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: Loads the pictures that are further down.
+LOAD = "Promise.all([...document.images].map((i) => { i.loading = 'eager'; return i.decode().catch(() => 0); }))"
 PAGES = sorted(str(path.relative_to(ROOT / "docs").with_suffix(".html")) for path in (ROOT / "docs").rglob("*.md"))
 WIDTHS = (390, 1400)
 #: What is measured inside a page.
@@ -26,6 +28,8 @@ LOOK = """() => {
     rendered: document.querySelectorAll('.arithmatex .katex').length,
     wrong: [...document.querySelectorAll('.katex-error')].map((e) => e.textContent),
     broken: [...document.images].filter((i) => i.complete && i.naturalWidth === 0).map((i) => i.src),
+    raw: [...document.querySelectorAll('article p, article li, article td')].filter((e) => !e.querySelector('.katex'))
+      .flatMap((e) => e.textContent.match(/.{0,20}(\\$\\$|\\\\(frac|tfrac|begin|lambda|dot)\\b).{0,20}/g) ?? []),
     anchors: [...document.querySelectorAll("article a[href^='#']")]
       .filter((a) => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).map((a) => a.hash),
   };
@@ -65,13 +69,14 @@ def opened(browser, path: pathlib.Path, width: int):
 def test_page(browser, site, name, width):
     page, troubles = opened(browser, site / name, width)
     page.evaluate("document.fonts.ready")
+    page.evaluate(LOAD)
     found = page.evaluate(LOOK)
     page.context.close()
     assert troubles == []
     assert found["rendered"] >= found["formulas"]
     assert found.pop("formulas") >= 0
     assert found["wide"] <= 0, found["culprits"]
-    assert found["wrong"] == found["broken"] == found["anchors"] == []
+    assert found["wrong"] == found["broken"] == found["anchors"] == found["raw"] == []
 
 
 def test_there_are_formulas(browser, site):
