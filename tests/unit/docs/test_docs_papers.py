@@ -22,9 +22,10 @@ NUMBERED = {
     "gonzalez": [*(f"({k})" for k in range(1, 35)), *named("proposition", 2.1, 3.1), *named("figure", 1, 2, 3, 4)],
     "jay": [*section(2, 8), *section(3, 2), *section(4, 5), *section(5, 5), *section(6, 3), *section(7, 3),
             "definition 4.1", "theorem 6.1", *named("figure", 8.1, 8.2, 8.3, 8.4)],
-    "wenger": [*(f"({k})" for k in range(1, 72)), *named("theorem", 1, 2), "lemma 1", *named("table", 1, 2),
-               *named("figure", 1, 2, 3, 4, 5)],
+    "wenger": [*(f"({k})" for k in range(1, 72)), *named("theorem", 1, 2), "lemma 1", "assumption 1",
+               *named("table", 1, 2), *named("figure", 1, 2, 3, 4, 5)],
     "acary": [*(f"({k})" for k in range(1, 72)), *named("proposition", 1, 2, 3), "lemma 1", "theorem 1", "algorithm 1",
+              *named("assumption", 1, 2, 3, 4, 5), *named("definition", 1, 2), *named("example", 1, 2, 3),
               *named("figure", 1, 2, 3, 4, 5)],
 }  # fmt: skip
 

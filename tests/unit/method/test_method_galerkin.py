@@ -139,3 +139,14 @@ def test_more_nodes_than_needed_change_nothing_where_the_integrand_is_a_polynomi
     first = run_of("polar pendulum", da.Galerkin(2))
     second = run_of("polar pendulum", da.Galerkin(2, quadrature="lobatto", nodes=3))
     assert np.max(np.abs(first.q - second.q)) > 1e-8
+
+
+@pytest.mark.parametrize(
+    ("system", "degrees"), [(da.gallery.Pendulum(), (1, 2, 3, 4)), (da.gallery.DoublePendulum(), (1, 2))]
+)
+def test_the_engine_leaves_no_more_unknowns_than_the_null_space(system, degrees):
+    """s n equations are what the null space method would leave: eliminating the multipliers does as well."""
+    start = system.start()
+    for s in degrees:
+        run = da.simulate(system, da.Galerkin(s), start.q0, start.v0, t=(0.0, 0.02), h=0.01)
+        assert sum(run.stats["newton_unknowns"]) <= s * len(start.q0)
