@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import ContactWarning, InputError
 from .alart_curnier import ContactProblem, alart_curnier
 from .complementarity import solve_lcp
+from .proximal import proximal_points
 
 METHODS = ("auto", "newton", "gauss_seidel", "lemke")
 #: Asymmetry of W, relative to its largest entry, that is roundoff; and that is still taken for an inexact W.
@@ -98,7 +99,8 @@ def solve_friction(
     - "gauss_seidel": one contact after the other, each solved exactly; the cost of a sweep is linear in the blocks.
     - "newton": Newton's method for the equations of Alart and Curnier; quick near a solution.
     - "lemke": exact pivoting, for dimension 2 only, where the law is a linear complementarity problem.
-    - "auto": sweeps and Newton steps by turns; where both fail on a small problem, once from the result of pivoting.
+    - "auto": sweeps and Newton steps by turns; where both fail on a small problem, once from the result of pivoting;
+      where all of them stand still, as on heaps that more impulses hold than there are accelerations, proximal points.
 
     For large mu there may be several solutions; one of them is found. A problem without solution comes back with
     `converged` false; so does, seldom, one that defeats all methods.
@@ -143,7 +145,7 @@ def _sweep(problem: ContactProblem, x: np.ndarray, sweeps: int, enough: float) -
 
 
 def _by_turns(problem: ContactProblem, x: np.ndarray, tolerance: float, limit: int) -> tuple[np.ndarray, int, str]:
-    """Sweeps, then Newton from where they have come; if that fails, more sweeps, and so on."""
+    """Sweeps, then Newton from where they have come; if that fails, more sweeps, and so on; at last proximal points."""
     best, best_residual, used, iterations = x, problem.residual(x), "gauss_seidel", 0
     if best_residual <= tolerance:
         return best, iterations, used
@@ -159,7 +161,12 @@ def _by_turns(problem: ContactProblem, x: np.ndarray, tolerance: float, limit: i
             if residual < best_residual:
                 best, best_residual, used = candidate, residual, method
         if best_residual <= tolerance:
-            break
+            return best, iterations, used
+    if problem.b.size <= PATIENT_SIZE:
+        point, steps = proximal_points(problem, best, tolerance, _sweep)
+        iterations += steps
+        if problem.residual(point) < best_residual:
+            best, used = point, "proximal"
     return best, iterations, used
 
 
