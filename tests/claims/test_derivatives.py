@@ -15,9 +15,9 @@ import dalembert as da
 from dalembert.engine import Grid, Task, native_run
 from dalembert.engine.derivatives.recorded import Differentiable
 from dalembert.gallery import Chain
-from dalembert.stepping.family import flat_parameters
 from dalembert.stepping.options import Given, Options
 from dalembert.stepping.prologue import begin
+from dalembert.stepping.shared_equations import flat_parameters
 from dalembert.stepping.step import assemble
 
 NONHOLONOMIC = ("gauss-spark", "lobatto-spark", "taylor")

@@ -3,6 +3,7 @@
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
 from .contact_units import Evaluation, contact_friction
+from .deferred_function import Arithmetic, late, solved
 from .discrete_derivative import (
     DISCRETE_DERIVATIVES,
     coordinates,
@@ -14,7 +15,6 @@ from .discrete_derivative import (
 )
 from .entrywise import acts_entrywise
 from .invariants import dot_products, edge_products, squared_distances, squared_triple_products
-from .late import Arithmetic, late, solved
 from .mechanics import Acceleration, Mechanics, mechanics_of
 from .natural_limit import NaturalLimit, natural_limit
 from .symmetries import Symmetry, symmetries

@@ -29,7 +29,7 @@ from jax.extend import core as jex
 from jax.interpreters import partial_eval
 
 from ..errors import MethodDoesNotFit
-from .late import IN_JAX, Arithmetic
+from .deferred_function import IN_JAX, Arithmetic
 
 #: A coefficient; None is zero.
 Coefficient = Any

@@ -5,6 +5,7 @@ from .catalogue import CATALOGUE, CONTACT_CATALOGUE, FAMILY_CATALOGUE, METHODS, 
 from .composition import Adjoint, Composition, Sequence
 from .composition_schemes import SCHEMES
 from .contact_laws import ContactLaw, Frictionless, NewtonCoulomb
+from .description import keeps, treats
 from .discrete_lagrangian import DiscreteLagrangian, discrete_lagrangian
 from .energy_momentum import EnergyMomentum
 from .event_capturing import EventCapturing
@@ -19,7 +20,6 @@ from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
 from .symplectic_euler import AdjointSymplecticEuler, SymplecticEuler
 from .taylor import Taylor
-from .words import keeps, treats
 
 __all__ = [
     "CATALOGUE",

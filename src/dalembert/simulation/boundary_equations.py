@@ -23,7 +23,7 @@ from ..engine import Function, RowFunction, RowJacobian, StepFunctions
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem
-from ..stepping.family import Family, equation, flat_parameters, for_family
+from ..stepping.shared_equations import Family, equation, flat_parameters, for_family
 from ..stepping.step import Layout, assemble
 
 

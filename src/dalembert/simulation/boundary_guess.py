@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem
 from ..stepping.consistent import is_traced
-from ..stepping.family import Family, flat_parameters, for_family
+from ..stepping.shared_equations import Family, flat_parameters, for_family
 from ..stepping.step import Layout
 
 #: Steps in which the straight line is walked.

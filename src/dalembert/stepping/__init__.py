@@ -11,7 +11,14 @@ from .dense import TakenSteps, repeated_steps, runner_at
 from .drive import integrate
 from .ensemble import prepare_batch
 from .events import EVENT_PREFIX, ContactEvent, Events
-from .family import (
+from .members import Members, member, observe_batch
+from .model_check import independent_rows, layout_of
+from .options import Given, Options, checked, checked_save_every
+from .prologue import Prepared, prepare_run
+from .pure_step import pure_steps
+from .redundant import least_norm, redundant_multipliers, rows_along
+from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
+from .shared_equations import (
     OBSERVABLES,
     Family,
     accelerations,
@@ -23,13 +30,6 @@ from .family import (
     parameter_places,
     recognised,
 )
-from .members import Members, member, observe_batch
-from .model_check import independent_rows, layout_of
-from .options import Given, Options, checked, checked_save_every
-from .prologue import Prepared, prepare_run
-from .pure_step import pure_steps
-from .redundant import least_norm, redundant_multipliers, rows_along
-from .run import Run, Status, ended, interrupted_after, ok_after, read_only, status_of_code
 from .step import Layout, assemble, check_fit
 from .step_sizes import Adaptive, EqualSteps, equal_steps
 

@@ -23,7 +23,7 @@ from ..arguments import floats, number, shown
 from ..engine import Function
 from ..errors import InputError, ModelError
 from ..multibody import BodyElement, Multibody, MultibodySystem, pose_system, row_names, system_of
-from .family import Family, flat_parameters, for_family
+from .shared_equations import Family, flat_parameters, for_family
 
 #: A constraint below this, relative to the size of the model, holds.
 TOLERANCE = 1e-12

@@ -31,7 +31,6 @@ from ..errors import ContactWarning, InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
 from .contact_start import WITHOUT_STEP, Judged, check_gaps, moved_apart
-from .family import Family, equation, flat_parameters, for_family, recognised, traced_equation
 from .model_check import (
     RANK_TOLERANCE,
     check_reaction,
@@ -42,6 +41,7 @@ from .model_check import (
 )
 from .nearby import RANK_NEARBY, nearby
 from .scales import constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
+from .shared_equations import Family, equation, flat_parameters, for_family, recognised, traced_equation
 from .start_step import Kind, native_start
 from .step import Layout
 

@@ -16,8 +16,8 @@ import numpy as np
 from ..engine import find_root
 from ..errors import InconsistentStart, ModelError
 from ..problem import AbstractSystem
-from .family import equation, observe
 from .scales import gaps_at, natural_speed, size_of
+from .shared_equations import equation, observe
 
 #: A gap that is more negative than this, relative to its size (`scales.gaps_at`), is a penetration.
 GAP_TOLERANCE = 1e-9

@@ -26,7 +26,7 @@ from .. import nonlinear
 from ..engine import Function, RowFunction
 from ..formulation import mechanics_of
 from ..method import MoreauJean, Step
-from .family import Family
+from .shared_equations import Family
 
 MAX_ITERATIONS = 40
 #: The iteration ends when the unknowns change by less than this, relative to their groups.

@@ -20,9 +20,9 @@ from ..method import Method, Step
 from ..method.polynomials import hermite
 from ..problem import AbstractSystem, State
 from .consistent import Start
-from .family import Family, flat_parameters, for_family
 from .prologue import runner_for
 from .redundant import restricted, rows_along
+from .shared_equations import Family, flat_parameters, for_family
 from .step import Layout, assemble
 
 

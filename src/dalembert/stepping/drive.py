@@ -33,11 +33,11 @@ from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
 from .event_run import run_events
-from .family import flat_parameters
 from .members import Members
 from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
 from .prologue import begin
 from .run import Run
+from .shared_equations import flat_parameters
 from .sphere_run import run_spheres
 from .step import assemble
 from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence

@@ -36,7 +36,7 @@ from ..method.event_equations import (
 from ..method.event_mode import PARTS, between
 from ..method.runge_kutta import RungeKutta
 from ..problem import AbstractSystem
-from .family import Family, for_family
+from .shared_equations import Family, for_family
 from .step import Layout
 
 NEWTON_STEPS = 30

@@ -20,7 +20,7 @@ from ..method.event_mode import PARTS
 from ..problem import AbstractSystem
 from .event_kernels import SmoothStep, Watched, kernels_of
 from .event_smooth import guarded_steps, instant_shapes, instants, mode_of, unpacked
-from .family import Family, flat_parameters
+from .shared_equations import Family, flat_parameters
 from .step import Layout
 
 #: Entries of the matrix of an instant up to which it is compiled: most of them are zeros.

@@ -10,7 +10,7 @@ from ..engine import RowFunction
 from ..formulation import mechanics_of
 from ..method.event_equations import parts_of
 from ..problem import AbstractSystem
-from .family import Family, flat_parameters, for_family
+from .shared_equations import Family, flat_parameters, for_family
 
 
 class Rows(NamedTuple):

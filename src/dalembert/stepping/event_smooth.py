@@ -18,7 +18,7 @@ from ..formulation import Mechanics, mechanics_of
 from ..method.event_equations import Instant, instant
 from ..method.event_mode import Inside, Sizes, SmoothMode
 from ..method.runge_kutta import RungeKutta
-from .family import Family, for_family
+from .shared_equations import Family, for_family
 from .step import Layout
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import AbstractSystem, State
 from .consistent import ConsistentStart
-from .family import observe
+from .shared_equations import observe
 
 #: Iterations, and the part of its length to which n_i has to fall by then.
 ITERATIONS, VANISHED = 25, 1e-2

@@ -15,9 +15,9 @@ from ..errors import InconsistentStart, InputError
 from ..problem import AbstractSystem
 from .consistent import START_TOLERANCE, Start, prepare_start
 from .contact_start import Judged
-from .family import equation_rows, flat_parameters, multipliers, observe
 from .options import Given, batched_fields
 from .scales import batch_scales, relative
+from .shared_equations import equation_rows, flat_parameters, multipliers, observe
 from .step import Layout
 
 

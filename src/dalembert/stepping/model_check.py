@@ -25,8 +25,8 @@ from ..problem import (
     check_contact_data,
     in_words,
 )
-from .family import Family, equation, flat_parameters, for_family, parameter_places
 from .scales import constraints_at, row_names
+from .shared_equations import Family, equation, flat_parameters, for_family, parameter_places
 from .step import Layout
 
 #: A singular value below this, relative to the largest, counts as zero.

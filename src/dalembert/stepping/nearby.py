@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem import AbstractSystem
-from .family import equation
 from .model_check import DENSE_ROWS
 from .scales import Constraints, constraints_at, relative
+from .shared_equations import equation
 
 #: A singular value below this counts as zero at a point that was found by iteration: where constraints touch, their
 #: defect is the square of the distance.

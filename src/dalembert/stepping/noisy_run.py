@@ -16,7 +16,7 @@ from ..method import Langevin
 from ..problem import AbstractSystem
 from ..problem.noise import NOISE
 from .consistent import Start
-from .family import facts_at, parameter_places
+from .shared_equations import facts_at, parameter_places
 
 #: Steps whose random numbers are drawn together.
 BLOCK = 256

@@ -27,12 +27,12 @@ from .backwards import cause_in_substeps
 from .consistent import Start, is_traced, prepare_start
 from .contact_run import ContactRun, has_many_contacts
 from .contact_start import Judged
-from .family import facts_at, flat_parameters
 from .flat_gaps import cause_in_gaps
 from .noisy_run import NoisyRun
 from .options import Given, Options
 from .redundant import RedundantRun
 from .run import Run, Status, ended, interrupted_after
+from .shared_equations import facts_at, flat_parameters
 from .step import Layout, assemble
 from .step_sizes import usual_size
 

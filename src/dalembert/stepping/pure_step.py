@@ -11,8 +11,8 @@ from ..engine import OK, run_traced
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, State
-from .family import flat_parameters
 from .model_check import layout_of
+from .shared_equations import flat_parameters
 from .step import assemble
 
 

@@ -27,8 +27,8 @@ import scipy.linalg
 from ..engine import LEFT_CONSTRAINTS, OK, Carry, Chunk, Runner, StepFunctions, is_wanted
 from ..method import Method
 from ..problem import AbstractSystem
-from .family import equation, multipliers, observe
 from .scales import constraints_at, hidden_at, relative, row_names
+from .shared_equations import equation, multipliers, observe
 from .step import Layout, assemble
 
 #: So many steps are taken before all rows are tested; where one is violated, the step at fault is found among them.

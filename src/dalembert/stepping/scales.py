@@ -24,7 +24,7 @@ import scipy.sparse as sparse
 from ..engine import Function, find_root, row_lengths
 from ..formulation import mechanics_of
 from ..problem import AbstractSystem
-from .family import Family, equation, flat_parameters, for_family
+from .shared_equations import Family, equation, flat_parameters, for_family
 
 #: A row without terms of its own has this part of the size that the largest coordinate would give it. Times the
 #: tolerance for a start (1e-9) it is some tens of the roundoff of that coordinate.

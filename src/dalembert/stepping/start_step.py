@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from ..engine import Grid, StepFunctions, Task, native_run, reason_for_xla
 from ..formulation import Mechanics, mechanics_of
 from ..problem import AbstractSystem, State
-from .family import EQUATIONS, Family, flat_parameters, for_family
+from .shared_equations import EQUATIONS, Family, flat_parameters, for_family
 from .step import Layout
 
 #: A start is refused that violates a constraint by more than this, relative to the squared size of q and v.

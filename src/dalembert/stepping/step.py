@@ -23,7 +23,7 @@ from ..formulation import mechanics_of
 from ..method import Advance, Method, MoreauJean, Step
 from ..problem import AbstractSystem, State
 from .contact_step import ContactSolver
-from .family import Family, for_family
+from .shared_equations import Family, for_family
 
 
 @dataclass(frozen=True)

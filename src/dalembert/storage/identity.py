@@ -14,7 +14,7 @@ import numpy as np
 from ..engine import StepFunctions
 from ..method import Method
 from ..problem import AbstractSystem, parameter_record
-from ..stepping.family import digest_of, flat_parameters, without_places
+from ..stepping.shared_equations import digest_of, flat_parameters, without_places
 from .store_files import packed
 
 

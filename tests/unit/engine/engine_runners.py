@@ -9,7 +9,7 @@ from dalembert.engine.contract import StepFunctions
 from dalembert.engine.runners.native import NativeRun
 from dalembert.problem import prepared
 from dalembert.stepping.consistent import prepare_start
-from dalembert.stepping.family import flat_parameters
+from dalembert.stepping.shared_equations import flat_parameters
 from dalembert.stepping.step import assemble
 
 

@@ -16,7 +16,7 @@ from dalembert.engine.runners.sparse import SparseRun
 from dalembert.gallery.springs_and_bars import Lattice
 from dalembert.problem import prepared
 from dalembert.stepping.consistent import prepare_start
-from dalembert.stepping.family import flat_parameters
+from dalembert.stepping.shared_equations import flat_parameters
 from dalembert.stepping.step import assemble
 
 

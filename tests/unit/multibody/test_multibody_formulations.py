@@ -6,7 +6,7 @@ import pytest
 import dalembert as da
 from dalembert.multibody import row_names
 from dalembert.stepping import Family, equation_rows, flat_parameters, independent_rows
-from dalembert.stepping.family import _accelerations
+from dalembert.stepping.shared_equations import _accelerations
 from dalembert.trajectory.mechanism import _observed
 
 
