@@ -21,6 +21,7 @@ from rich.console import Console
 
 from .call_cost import call_cost_table
 from .contacts import contact_table
+from .derivatives import derivatives_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
 from .first_result import first_result_table
@@ -50,6 +51,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "spheres": lambda: {"spheres": spheres_table(share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},
         "calls": lambda: {"calls": call_cost_table(repeats)},
+        "derivatives": lambda: derivatives_table(repeats, share),
         "constraints": lambda: {"constraints": constraint_table(share)},
         "compensated": lambda: {"compensated": energy_table(share, picture)},
         "work_precision": lambda: {"work_precision": work_precision_table(share)},
