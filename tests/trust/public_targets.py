@@ -274,7 +274,8 @@ def _methods() -> list[Target]:
         Target("Adaptive", lambda **a: da.simulate(BALL, da.MoreauJean(), *BALL.start()[:2], t=(0.0, 0.2),
                                                    h=da.Adaptive(**a)),
                lambda: {"atol": 1e-2, "rtol": 1e-2, "h0": 0.1, "h_max": 0.2},
-               {"atol": "number", "rtol": "number", "h0": "number", "h_max": "number", "event_aware": "flag"}),
+               {"atol": "number", "rtol": "number", "h0": "number", "h_max": "number", "event_aware": "flag",
+                "alpha": "number", "alpha_min": "number", "alpha_max": "number"}),
     ]  # fmt: skip
 
 

@@ -69,8 +69,19 @@ def test_after_a_rescued_step_the_next_ones_need_none():
     """From the guess Newton moves so far that the solution it comes to is doubted, in every step."""
     start = Pendulum().start()
     run = da.simulate(Pendulum(), da.Galerkin(5), start.q0, start.v0, t=(0.0, 400.0), h=0.1, save_every=40)
-    assert run.stats.get("rescued_steps", 0) < 20
+    assert 0 < run.stats["rescued_steps"] < 20
+    assert 0 < run.stats["mending_seconds"] < run.stats["wall_seconds"]
     assert np.max(np.abs(run.q - np.asarray(Pendulum().exact(run.t).q))) < 1e-8
+
+
+def test_a_runner_that_shall_not_mend_fails_at_once():
+    """The same first step, for one who would take it again with a smaller h."""
+    ends = []
+    for mends in (False, True):
+        run, state, parameters = runner_and_start(Pendulum(), da.Galerkin(5), 0.1)
+        run.mend(mends)
+        ends.append(run.run(run.first_carry(state), 0.0, 0.1, 1, 1, parameters, 1).status == OK)
+    assert ends == [False, True]
 
 
 class Bars(da.System):
