@@ -24,10 +24,12 @@ from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
+from .runners.alternating import Alternating
 from .runners.choice import EngineOptions, choose_engine, compiled_or_reason
 from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun, LaneSteps
+from .runners.native import NativeRun
 from .runners.phases import PhasedRun, TimeSteps
 from .runners.rescue import Rescue
 from .runners.stepwise import LoneSteps, Snapshot, Stepwise, stepwise
@@ -45,6 +47,7 @@ __all__ = [
     "NOT_FINITE",
     "OK",
     "STATUS",
+    "Alternating",
     "Carry",
     "Chunk",
     "CudaRun",
@@ -55,6 +58,7 @@ __all__ = [
     "Interruption",
     "LaneSteps",
     "LoneSteps",
+    "NativeRun",
     "Phase",
     "PhasedRun",
     "Rescue",

@@ -85,12 +85,13 @@ class ModeEnd(NamedTuple):
 class SmoothMode:
     """The equations of a step in one mode, in which no contacts that are held depend on each other."""
 
-    def __init__(self, tableau: RungeKutta, sizes: Sizes, closed, sticking) -> None:
-        self.tableau, self.dimensions = tableau, sizes
+    def __init__(self, tableau: RungeKutta, sizes: Sizes, closed, sticking, *, watched: bool = True) -> None:
+        """`watched`: whether the step is looked at; else only its end matters."""
+        self.tableau, self.dimensions, self.watched = tableau, sizes, watched
         self.closed, self.sticking = np.array(closed, bool), np.array(sticking, bool)
         self.parts = PARTS if np.any(self.closed) else 1  # the times at which forces are asked for
         self.projects = bool(sizes.m + sizes.k or np.any(self.closed))
-        self.points = tableau.stages + self.parts + 1
+        self.points = tableau.stages + (self.parts + 1 if watched else 0)
         impulses = sizes.contacts * sizes.directions
         lengths = {
             "acceleration": sizes.n, "momentum rate": sizes.n, "lam": sizes.m, "psi": sizes.k, "force": impulses,
@@ -161,22 +162,38 @@ class SmoothMode:
         """Motion at the stages and where the step is looked at; the end on the constraints."""
         modes, (motion, projection) = self.modes(direction), self._unpacked(x)
         times, states, slopes = self._stages(m, motion, t, h, y)
+        if not self.watched:
+            return {"motion": self._motion(m, motion, times, states, modes)}
         end = self._end(slopes, h, y)
         along, path = self._path(m, motion, t, h, y, end)
         looked_at = [0, PARTS, *range(1, self.parts)]
         others = [jnp.stack(rows) for rows in zip(*(path[k] for k in looked_at), strict=True)]
         every = [jnp.concatenate(pair) for pair in zip(states, others, strict=True)]
         moments = jnp.concatenate([times, jnp.stack([jnp.asarray(along[k]) for k in looked_at])])
-        rows = jax.vmap(lambda x, t, q, v, p: motion_equations(m, x, t, q, v, p, modes))(motion, moments, *every)
+        rows = self._motion(m, motion, moments, every, modes)
         if not self.projects:
-            return {"motion": jnp.ravel(rows)}
+            return {"motion": rows}
         q, v, p = path[-1]
         near, held = projection
         n, after = self.dimensions.n, t + h
         position = position_defect(m, near, after, q, v, p, self.closed, 0.0)
         q, v, p = parts_of(m, after, jnp.concatenate([near[:n], end[n:]]))
         velocity = velocity_defect(m, held, after, q, p, self.closed, self.sticking, 0.0)
-        return {"motion": jnp.ravel(rows), "position": position, "velocity": velocity}
+        return {"motion": rows, "position": position, "velocity": velocity}
+
+    @staticmethod
+    def _motion(m: Mechanics, motion: Motion, times, states, modes: Modes):
+        """The equations of motion at many states."""
+        rows = jax.vmap(lambda x, t, q, v, p: motion_equations(m, x, t, q, v, p, modes))(motion, times, *states)
+        return jnp.ravel(rows)
+
+    def end(self, x, m: Mechanics, t, h, y):
+        """y at the end of the step, on no constraints yet."""
+        return self._end(self._stages(m, self._unpacked(x)[0], t, h, y)[2], h, y)
+
+    def motion_at_the_end(self, x) -> Motion:
+        """Accelerations and forces there."""
+        return Motion(*(part[self.tableau.stages + 1] for part in self._unpacked(x)[0]))
 
     def finish(self, x, m: Mechanics, t, h, y) -> ModeEnd:
         """The end of the step, and what is seen inside it."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine import NOT_FINITE, OK, LoneSteps, Runner, compiled_or_reason
+from ..engine import NOT_FINITE, OK, Alternating, LoneSteps, NativeRun, compiled_or_reason
 from ..engine.contract import SINGULAR
 from ..errors import DalembertError, InputError, SlowEngineWarning
 from ..method import EventCapturing
@@ -19,7 +19,7 @@ from ..method.event_equations import Instant, Modes
 from ..method.event_mode import PARTS
 from ..problem import AbstractSystem
 from .event_kernels import SmoothStep, Watched, kernels_of
-from .event_smooth import guarded_steps, instant_shapes, instants, mode_of, unpacked
+from .event_smooth import bounce_state, bounce_steps, guarded_steps, instant_shapes, instants, mode_of, unpacked
 from .shared_equations import Family, flat_parameters
 from .step import Layout
 
@@ -40,7 +40,7 @@ class EventFailure(DalembertError):
 class CompiledMode(NamedTuple):
     """The steps of one mode: those of chunks, and single ones."""
 
-    runner: Runner
+    runner: NativeRun
     lone: LoneSteps
     edges: list[int]  # of y, impulse, lam, psi, sizes, and what is seen inside
     looks: tuple[tuple[int, ...], ...]
@@ -52,10 +52,12 @@ class Pieces:
 
     def __init__(
         self, system: AbstractSystem, method: EventCapturing, layout: Layout, rows: tuple[int, ...] | None, h: float,
-        steps: int, engine: str,
+        steps: int, engine: str, width: float,
     ) -> None:  # fmt: skip
         self._system, self._tableau, self._layout, self._rows = system, method.smooth_part, layout, rows
         self._parameters, self._h, self._steps = np.asarray(flat_parameters(system)), h, steps
+        self._width = width
+        self._bounces: Alternating | str | None = None
         self._engine, self._compiles = engine, engine != "xla"
         self._kernels = kernels_of(system, self._tableau, layout, rows)
         self._modes: dict[Mode, CompiledMode | None] = {}
@@ -67,7 +69,7 @@ class Pieces:
 
     def parameters(self, modes: Modes, *, guarded: bool) -> np.ndarray:
         """The parameters of a step in a mode."""
-        return np.concatenate([self._parameters, modes.direction, [float(guarded)]])
+        return np.concatenate([self._parameters, modes.direction, [self._width, float(guarded)]])
 
     def mode(self, t: float, y: np.ndarray, modes: Modes) -> CompiledMode | None:
         """The compiled steps of a mode; None where there are none."""
@@ -95,6 +97,19 @@ class Pieces:
         looks = mode_of(self._tableau, self._layout, *key).looks
         return CompiledMode(runner, LoneSteps(runner, state, self._h, parameters), self._edges, looks, len(state))
 
+    def bounces(self, t: float, y: np.ndarray, modes: Modes) -> Alternating | None:
+        """Flights, together with steps in which there is one bounce; None where these are not compiled."""
+        layout, flight = self._layout, self.mode(t, y, modes)
+        if flight is None or layout.m or layout.k or np.any(modes.closed):
+            return None
+        if self._bounces is None:
+            functions = bounce_steps(Family(self._system), self._tableau, layout)
+            state = np.concatenate([y, np.zeros(functions.n_state - len(y))])
+            runner = compiled_or_reason(functions, state, t, self._h, self.parameters(modes, guarded=True), self._steps)
+            kept = bounce_state(self._tableau, layout).kept
+            self._bounces = runner if isinstance(runner, str) else Alternating(flight.runner, runner, kept)
+        return None if isinstance(self._bounces, str) else self._bounces
+
     def _without(self, reason: str) -> None:
         """Go on by XLA, and say so."""
         if self._engine == "native":
@@ -113,13 +128,13 @@ class Pieces:
         if mode is None:
             return self._kernels.step(t, length, y, modes, self._parameters)
         lone = mode.lone
-        lone.parameters[len(self._parameters) : -1] = modes.direction
+        lone.parameters[len(self._parameters) : -2] = modes.direction
         before = lone.iterations
         status = lone.take(t, length, y)
         state, (a, b, c, d, e) = lone.state.copy(), mode.edges
         if status == NOT_FINITE:
             state[:] = np.nan
-        gap, velocity, acceleration, force, friction = unpacked(state[e:], mode.looks)
+        gap, velocity, acceleration, force, friction = unpacked(state[e : -len(modes.direction)], mode.looks)
         if not len(force):
             force, friction = self._none
         inside = Watched(gap, velocity, acceleration, force, friction, state[b:c][None], state[c:d][None])

@@ -23,6 +23,9 @@ from ..method.event_equations import Modes
 from ..method.event_mode import DIP_MARGIN, PARTS, Tolerances
 from .event_kernels import Watched
 
+#: Zeros are found to this part of a step, where the width of the interval does not ask for more.
+ROOT = 1e-15
+
 
 class Found(NamedTuple):
     """An event of a contact within [first, last], parts of the step; kind None: nothing, but go on from there."""
@@ -141,5 +144,5 @@ class _Search:
             return Found(None, self.contact, high, high)
         if function(low) <= 0:
             return Found(kind, self.contact, low, low)
-        root = float(scipy.optimize.brentq(function, low, high, xtol=max(self.width / 4, 1e-300), rtol=1e-15))  # pyright: ignore
+        root = float(scipy.optimize.brentq(function, low, high, xtol=min(self.width / 4, ROOT), rtol=1e-15))  # pyright: ignore
         return Found(kind, self.contact, max(root - self.width / 2, low), min(root + self.width / 2, high))

@@ -2,19 +2,24 @@
 impacts and projections at one instant follow from.
 
 State of a step: y (on the constraints that hold), impulse of the contacts, multipliers at the beginning of the step,
-the largest position and velocity up to now; and, of which nothing is saved, what is seen inside the step. Parameters:
-those of the system, the ways in which contacts slide, and whether the guard is asked: what the search for events calls
-a suspect (`event_search.py`) ends a chunk of steps, while a step in which the search looks is taken in any case.
+the largest position and velocity up to now; and, of which nothing is saved, what is seen inside the step, or what
+happened in a step with a bounce, and the largest speed of an impact of each contact. Parameters: those of the system,
+the ways in which contacts slide, the width of the interval of an event, and whether the guard is asked: what the search
+for events calls a suspect (`event_search.py`) ends a chunk of steps, while a step in which the search looks is taken in
+any case.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from ..engine import StepFunctions
 from ..formulation import Mechanics, mechanics_of
+from ..method.event_bounce import Extent, OneBounce, larger
 from ..method.event_equations import Instant, instant
 from ..method.event_mode import Inside, Sizes, SmoothMode
 from ..method.runge_kutta import RungeKutta
@@ -46,19 +51,19 @@ def guarded_steps(
         return mode.guess(mechanics(parameters), t, h, state[:n])
 
     def residual(x, t, h, state, parameters):
-        direction = parameters[family.size : -1]
+        direction = parameters[family.size : -2]
         equations = mode.residual(x, mechanics(parameters), t, h, state[:n], direction)
         return jnp.concatenate(list(equations.values()))
 
     def finish(x, t, h, state, parameters):
         end = mode.finish(x, mechanics(parameters), t, h, state[:n])
-        sizes = jnp.stack(_sizes(end.inside, h, state[: layout.n], state[saved - 2], state[saved - 1]))
+        sizes = jnp.stack(larger(end.inside, h, state[: layout.n], state[saved - 2], state[saved - 1]))
         parts = end.y, jnp.ravel(end.impulse), end.lam, end.psi, sizes, *map(jnp.ravel, end.inside)
-        return jnp.concatenate(parts)
+        return jnp.concatenate([*parts, state[-layout.contacts :]])
 
     def guard(end, t, h, state, parameters):
-        inside, far, fast = Inside(*unpacked(end[saved:], mode.looks)), end[saved - 2], end[saved - 1]
-        return (parameters[-1] > 0) & mode.happens(inside, h, far, fast, parameters[family.size : -1])
+        inside, far, fast = Inside(*unpacked(end[saved : -layout.contacts], mode.looks)), end[saved - 2], end[saved - 1]
+        return (parameters[-1] > 0) & mode.happens(inside, h, far, fast, parameters[family.size : -2])
 
     return StepFunctions(
         guess=guess,
@@ -67,9 +72,9 @@ def guarded_steps(
         unknowns=names,
         equations=tuple(f"equation of {name}" for name in names),
         blocks=tuple(length for _, length in groups),
-        n_state=saved + sum(map(math.prod, mode.looks)),
+        n_state=saved + sum(map(math.prod, mode.looks)) + layout.contacts,
         summed_blocks=(),
-        n_parameters=family.size + layout.contacts + 1,
+        n_parameters=family.size + layout.contacts + 2,
         guard=guard,
         n_saved=saved,
     )
@@ -85,13 +90,57 @@ def unpacked(vector, shapes) -> list:
     return parts
 
 
-def _sizes(inside: Inside, h, q, far, fast):
-    """The largest position and velocity up to now: `EventLoop._sizes`."""
-    fast = jnp.maximum(fast, jnp.max(jnp.abs(inside.velocity)))
-    fast = jnp.maximum(fast, h * jnp.max(jnp.abs(inside.acceleration)))
-    far = jnp.maximum(far, jnp.max(jnp.abs(q)))
-    far = jnp.maximum(far, jnp.max(jnp.abs(inside.gap)))
-    return jnp.maximum(far, h * fast), fast
+class BounceState(NamedTuple):
+    """Where entries of the state of a step with a bounce are."""
+
+    saved: int
+    kept: slice  # time, contact (a vector of zeros and a one), velocities before and after, impulse
+    n_state: int
+
+
+def bounce_state(tableau: RungeKutta, layout: Layout) -> BounceState:
+    """The same sizes as those of a flight, so that both work on one state."""
+    contacts, d = layout.contacts, layout.directions
+    none = np.zeros(contacts, bool)
+    saved = 2 * layout.n + contacts * d + 2
+    looks = sum(map(math.prod, mode_of(tableau, layout, none, none).looks))
+    return BounceState(saved, slice(saved, saved + 1 + contacts + 3 * d), saved + looks + contacts)
+
+
+@for_family(maxsize=64)
+def bounce_steps(family: Family, tableau: RungeKutta, layout: Layout) -> StepFunctions:
+    """Steps with one bounce, of systems without constraints."""
+    sizes = Sizes(layout.n, 0, 0, layout.contacts, layout.directions)
+    step, places, n = OneBounce(tableau, sizes), bounce_state(tableau, layout), 2 * layout.n
+    names = tuple(f"{name}[{k}]" for name, length in step.groups.items() for k in range(length))
+    contacts, last = layout.contacts, places.kept.stop
+
+    def system(state, t, h, parameters):
+        return mechanics_of(family.at(parameters[: family.size]), None), t, h, state[:n]
+
+    def finish(x, t, h, state, parameters):
+        extent = Extent(state[places.saved - 2], state[places.saved - 1], state[-contacts:])
+        end = step.finish(x, *system(state, t, h, parameters), parameters[-2], extent)
+        bounce = end.bounce
+        impulse = jnp.ravel(bounce.chosen[:, None] * bounce.impulse)
+        found = jnp.concatenate([bounce.time[None], *bounce[1:]])
+        sizes, unusual = jnp.stack(end.extent[:2]), jnp.where(end.unusual, 1.0, 0.0)[None]
+        rest = jnp.zeros(places.n_state - contacts - last - 1)
+        return jnp.concatenate([end.y, impulse, sizes, found, unusual, rest, end.extent.impacts])
+
+    return StepFunctions(
+        guess=lambda t, h, state, parameters: step.guess(*system(state, t, h, parameters)),
+        residual=lambda x, t, h, state, parameters: step.residual(x, *system(state, t, h, parameters), parameters[-2]),
+        finish=finish,
+        unknowns=names,
+        equations=tuple(f"equation of {name}" for name in names),
+        blocks=tuple(step.groups.values()),
+        n_state=places.n_state,
+        summed_blocks=(),
+        n_parameters=family.size + contacts + 2,
+        guard=lambda end, t, h, state, parameters: end[last] > 0.5,
+        n_saved=places.saved,
+    )
 
 
 def instant_shapes(layout: Layout) -> tuple[tuple[int, ...], ...]:

@@ -14,11 +14,14 @@ U-^2 / (2 |a|). Once that is below |U|_max hbar, the error of an impact in q, th
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ..engine.contract import LEFT_CONSTRAINTS, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from ..formulation import mechanics_of
 from ..method import EventCapturing
+from ..method.event_bounce import TOUCHING
 from ..method.event_equations import Instant, Modes, Response, free_modes, response
 from ..method.event_mode import EPS, ROUNDOFF, Tolerances
 from ..problem import AbstractSystem
@@ -40,8 +43,6 @@ from .step_sizes import EqualSteps
 MOST_EVENTS = 20_000
 #: Events are never located closer than this, relative to the largest time.
 TIME_FLOOR = 64 * EPS
-#: Contacts are taken for touching (or resting), relative to positions (or velocities), up to this.
-TOUCHING = 1e-10
 
 
 class EventLoop:
@@ -52,14 +53,14 @@ class EventLoop:
     ):  # fmt: skip
         mechanics, layout, state, (t0, h, steps) = mechanics_of(system, start.rows), start.layout, start.state, grid
         self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
-        self._grid, self._engine = (h, steps), engine
-        self._pieces = Pieces(system, method, layout, start.rows, h, steps, engine)
         self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
         self._restitution = np.asarray(mechanics.contact.restitution(layout.contacts))
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
         self._bilateral, self._no_forces = layout.m + layout.k > 0, np.zeros(layout.m + layout.k)
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
         self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
+        self._how = h, steps, engine, self._width
+        self._pieces = Pieces(system, method, layout, start.rows, *self._how)
         self._h, self._far, self._fast = h, 0.0, 0.0
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
@@ -69,29 +70,47 @@ class EventLoop:
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
         self._t0 = t0
-        self._chunks = SmoothChunks(self._pieces, h)
+        self._chunks = SmoothChunks(self._pieces, h, steps)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def go_on(self, k: int, most: int) -> Rows:
         """From the step k at least one step and at most so many: compiled ones as long as nothing happens, else a
         single one, through all that happens in it."""
-        state = np.concatenate([self.y, np.zeros(self._shape).ravel(), self._no_forces, [self._far, self._fast]])
-        chunk = None if self._rows is not None else self._chunks.take(k, most, self._t0, state, self.y, self.modes)
-        if chunk is None:
+        sizes = [self._far, self._fast], self._fastest
+        state = np.concatenate([self.y, np.zeros(self._shape).ravel(), self._no_forces, *sizes])
+        found = None
+        if self._rows is None:
+            found = self._chunks.take(k, most, self._t0, state, self.y, self.modes)
+        if found is None:
             counted, self.impulse = self.counts["newton_iterations"], np.zeros(self._shape)
             self.advance(self._t0 + (k + 1) * self._h)
             return self.row(self.counts["newton_iterations"] - counted)
+        chunk = found.chunk
         ends = np.cumsum([2 * self._n, self.impulse.size, self._layout.m, self._layout.k])
         y, impulse, lam, psi, sizes = np.split(chunk.saved, ends, axis=1)
         self.y, (self._far, self._fast) = y[-1], sizes[-1].tolist()
+        self._fastest = chunk.carry.state[-self._shape[0] :].copy()
+        self._record_bounces(found.bounces)
         times = self._t0 + self._h * np.arange(k + 1, k + 1 + len(y))
         self.t = float(times[-1])
         last = self.row(0)
         lam, psi = np.concatenate([lam[1:], last.lam]), np.concatenate([psi[1:], last.psi])
-        self.counts["smooth_steps"] += len(y)
+        self.counts["smooth_steps"] += len(y) + len(found.bounces)
         self.counts["newton_iterations"] += int(chunk.iterations.sum())
         return Rows(times, y, lam, psi, impulse, chunk.iterations)
+
+    def _record_bounces(self, bounces: np.ndarray) -> None:
+        """The impacts in compiled steps."""
+        if not len(bounces):
+            return
+        contacts = self._shape[0]
+        contact = np.argmax(bounces[:, 2 : 2 + contacts], axis=1).tolist()
+        before, after, impulse = (part.copy() for part in np.split(bounces[:, 2 + contacts :], 3, axis=1))
+        self.events += map(
+            ContactEvent, bounces[:, 1].tolist(), contact, itertools.repeat("impact"), before, after, impulse
+        )
+        self.counts["critical_steps"] += len(bounces)
 
     def advance(self, end: float) -> None:
         """To the time `end`, through all events on the way."""
@@ -139,7 +158,7 @@ class EventLoop:
         better = better_rows(scaled_gradients(self._system, self.t, q), rows)
         if better != rows:
             self._rows = better
-            self._pieces = Pieces(self._system, self._method, self._layout, better, *self._grid, self._engine)
+            self._pieces = Pieces(self._system, self._method, self._layout, better, *self._how)
 
     def row(self, iterations: int) -> Rows:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
@@ -293,6 +312,7 @@ class EventLoop:
         self.impulse = self.impulse + solution.impulse
         self.counts["critical_steps"] += 1
         resting = touching & (np.abs(after[:, 0]) <= limits.velocity)
+        self._chunks.bounces += int(not np.any(resting) and np.count_nonzero(touching) == 1)
         self._settle(touching, resting)
         usual = 2 * length * np.abs(watched.force[:, 0]) + 1e-9 * np.max(solution.impulse[:, 0])
         for contact in np.flatnonzero(touching & (hitting | (solution.impulse[:, 0] > usual))):

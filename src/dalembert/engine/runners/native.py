@@ -13,6 +13,7 @@ import copy
 import functools
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,15 @@ AT_AN_END = 1e-12
 RESCUES_A_CHANGE = 50
 #: Steps of a run that may be rescued (each takes as long as thousands of others), at first and for every step taken.
 MOST_RESCUES, RESCUES_A_STEP = 1000, 0.02
+
+
+class LaidOut(NamedTuple):
+    """The memory in which a chunk of steps works, and the addresses of its parts."""
+
+    numbers: np.ndarray
+    integers: np.ndarray
+    saved: np.ndarray
+    pointers: list[int]
 
 
 class NativeRun(Runner):
@@ -318,9 +328,14 @@ class NativeRun(Runner):
         return weights
 
     def _raw(self, carry: Carry, t0: float, h: float, steps: int, save_every: int, parameters) -> Chunk:
+        laid_out = self.lay_out(carry, t0, h, steps // save_every + 2, parameters)
+        self._compiled.function(*laid_out.pointers, steps, save_every)
+        return self.chunk_of(laid_out)
+
+    def lay_out(self, carry: Carry, t0: float, h: float, saves: int, parameters) -> LaidOut:
+        """Memory for steps from a carry on, with the scales of their unknowns measured."""
         dtype, room, length = self._dtype, self.room, self.functions.saved
         known, step = int(carry.known), int(carry.step)
-        saves = steps // save_every + 2
         numbers, integers, saved = room.block_of_one(saves, length, dtype)  # integers: counters, iterations, worst
         held = room.sections
         numbers[0], numbers[1] = t0 + step * h, h
@@ -342,7 +357,12 @@ class NativeRun(Runner):
         else:
             numbers[held["weights"]] = self.scales(carry, t0, h, parameters)
         numbers[0] = t0
-        self._compiled.function(*pointers, steps, save_every)
+        return LaidOut(numbers, integers, saved, pointers)
+
+    def chunk_of(self, laid_out: LaidOut) -> Chunk:
+        """What steps left in their memory."""
+        numbers, integers, saved, _ = laid_out
+        held, saves = self.room.sections, len(saved)
         known, step, count, status = integers[:4].tolist()
         new = Carry(
             numbers[held["state"]], numbers[held["compensation"]],
