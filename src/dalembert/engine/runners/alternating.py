@@ -62,9 +62,18 @@ def _alternate(of_first: int, of_second: int):
             )
             place += 1
         calls.append((names[0], ", ".join(f"ptr {each}" for each in names[1:])))
+    text = _text(loads, calls)
+    code, _ = compile_text(text, effort=2)
+    _KEPT.append(code)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+    return kind(code.address("alternate"))
+
+
+def _text(loads: list[str], calls: list[tuple[str, str]]) -> str:
+    """The module."""
     (first, first_arguments), (second, second_arguments) = calls
     counters, state = (f"%first.{1 + POINTERS.index(name)}" for name in ("counters", "state"))
-    text = f"""
+    return f"""
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define i64 @alternate(ptr %table, ptr %rows, i64 %from, i64 %count, i64 %steps) {{
@@ -115,10 +124,6 @@ exit:
   ret i64 %found
 }}
 """
-    code, _ = compile_text(text, effort=2)
-    _KEPT.append(code)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
-    return kind(code.address("alternate"))
 
 
 #: code must outlive the functions made of it
