@@ -25,7 +25,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..formulation import Mechanics, contact_friction
 from .event_equations import free_modes, motion_equations, no_motion, parts_of
-from .event_mode import Inside, Sizes, SmoothMode
+from .event_mode import Sizes, SmoothMode, larger
 from .runge_kutta import RungeKutta
 
 #: Contacts are taken for touching (or resting), relative to positions (or velocities), up to this.
@@ -219,12 +219,3 @@ def impulse_of_one(delassus, wanted, friction):
     ahead = way * (wanted[1] + delassus[1] @ impulse) >= 0.0
     single = w > friction * jnp.abs(coupled)  # else there may be other solutions
     return impulse, (impulse[0] > 0.0) & single & (held | ahead)
-
-
-def larger(inside: Inside, h, q, far, fast):
-    """The largest position and relative velocity up to now, in the units of the system."""
-    fast = jnp.maximum(fast, jnp.max(jnp.abs(inside.velocity)))
-    fast = jnp.maximum(fast, h * jnp.max(jnp.abs(inside.acceleration)))
-    far = jnp.maximum(far, jnp.max(jnp.abs(q)))
-    far = jnp.maximum(far, jnp.max(jnp.abs(inside.gap)))
-    return jnp.maximum(far, h * fast), fast

@@ -267,3 +267,12 @@ def between(theta, h, y, end, first, last):
     """y at t + theta h: the cubic polynomial with the values and rates of both ends."""
     d = end - y
     return y + theta * (h * first + theta * (3 * d - h * (2 * first + last) + theta * (h * (first + last) - 2 * d)))
+
+
+def larger(inside: Inside, h, q, far, fast):
+    """The largest position and relative velocity up to now, in the units of the system."""
+    fast = jnp.maximum(fast, jnp.max(jnp.abs(inside.velocity)))
+    fast = jnp.maximum(fast, h * jnp.max(jnp.abs(inside.acceleration)))
+    far = jnp.maximum(far, jnp.max(jnp.abs(q)))
+    far = jnp.maximum(far, jnp.max(jnp.abs(inside.gap)))
+    return jnp.maximum(far, h * fast), fast

@@ -19,9 +19,9 @@ import numpy as np
 
 from ..engine import StepFunctions
 from ..formulation import Mechanics, mechanics_of
-from ..method.event_bounce import Extent, OneBounce, larger
+from ..method.event_bounce import Extent, OneBounce
 from ..method.event_equations import Instant, instant
-from ..method.event_mode import Inside, Sizes, SmoothMode
+from ..method.event_mode import Inside, Sizes, SmoothMode, larger
 from ..method.runge_kutta import RungeKutta
 from .shared_equations import Family, for_family
 from .step import Layout
