@@ -159,9 +159,10 @@ class ImpactOscillator(Ready, System):
     def _length(self, flight: _Flight, longest: float) -> float | None:
         """How long a flight lasts; None if it outlasts `longest`."""
         stop, period = float(self.stop), 2 * np.pi * np.sqrt(float(self.mass / self.stiffness))
+        free = self._free  # equinox builds a module each time that a method is looked up, which takes ten times as long
 
         def gap(tau):
-            return float(self._free(tau, flight.position, flight.velocity)[0]) + (flight.position - stop)
+            return float(free(tau, flight.position, flight.velocity)[0]) + (flight.position - stop)
 
         def gap_over_time(tau):
             return gap(tau) / tau
