@@ -1,6 +1,6 @@
 """The pictures of the documentation: `python docs/make_pictures.py [NAME ...]` writes them to docs/pictures.
 
-Names: pendulum, necklace, engine, convergence, gallery, tutorials; all of them by default. (`make bench` draws
+Names: pendulum, necklace, plans, engine, convergence, gallery, tutorials; all of them by default. (`make bench` draws
 compensated_summation.png from what it measures.)
 """
 
@@ -170,16 +170,16 @@ def pendulum_picture() -> None:
             os.chdir(here)
 
 
-def necklace_picture() -> None:
-    """The second one, by the example itself."""
-    here = pathlib.Path.cwd()
-    arguments = sys.argv
+def example_pictures(*names: str) -> None:
+    """What examples of these names write."""
+    here, arguments = pathlib.Path.cwd(), sys.argv
     with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
         try:
-            os.chdir(folder)
-            sys.argv = ["necklace.py"]
-            runpy.run_path(str(ROOT / "examples" / "necklace.py"))
-            (PICTURES / "necklace.png").write_bytes(pathlib.Path("necklace.png").read_bytes())
+            for name in names:
+                sys.argv = [f"{name}.py"]
+                runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+                (PICTURES / f"{name}.png").write_bytes(pathlib.Path(f"{name}.png").read_bytes())
         finally:
             sys.argv = arguments
             os.chdir(here)
@@ -235,7 +235,8 @@ def tutorial_pictures() -> None:
 
 MAKERS = {
     "pendulum": pendulum_picture,
-    "necklace": necklace_picture,
+    "necklace": lambda: example_pictures("necklace"),
+    "plans": lambda: example_pictures("parking", "satellite", "falling_cat", "double_swing_up"),
     "engine": engine_pictures,
     "convergence": convergence_picture,
     "gallery": gallery_pictures,
