@@ -5,6 +5,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
@@ -18,6 +19,7 @@ STEPS = "40"
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path, tmp_path, monkeypatch):
+    plt.close("all")  # each begins with a figure of its own, as in a process of its own
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [path.name, STEPS])
     runpy.run_path(str(path), run_name="__main__")
