@@ -219,6 +219,40 @@ def test_a_start_is_dragged_and_stays_on_the_constraint(page, running):
     assert abs(q0 @ q0 - 1) < 1e-12
 
 
+def arrows(page) -> int:
+    return int(page.get_attribute("#scene", "data-arrows") or 0)
+
+
+def test_forces_are_drawn(page, running):
+    opened(page, running, "double-pendulum")
+    assert arrows(page) == 0
+    assert page.is_disabled("#contacts")
+    without = page.locator("#scene").screenshot()
+    with another_run(page):
+        page.click("#reactions")
+    assert arrows(page) == 3  # of two rods on two points, one of them between both
+    assert page.locator("#scene").screenshot() != without
+    page.locator("#force-scale").fill("0.8")
+    page.click("#reactions")
+    assert arrows(page) == 0
+    assert not page.is_visible("#force-scale")
+
+
+def test_contacts_are_drawn_at_once_and_in_exported_pages(page, running, browser, tmp_path):
+    opened(page, running, "rocking-block")
+    page.locator("#scrub").fill("0.5")
+    assert arrows(page) == 1
+    with page.expect_download() as download:
+        page.click("#save-html")
+    download.value.save_as(tmp_path / "run.html")
+    alone = browser.new_page()
+    alone.goto((tmp_path / "run.html").as_uri())
+    alone.wait_for_selector("html[data-identity]", state="attached", timeout=30_000)
+    alone.locator("#scrub").fill("0.5")
+    assert arrows(alone) == 1
+    alone.close()
+
+
 def test_another_method_and_one_beside_it(page, running):
     opened(page, running, "pendulum")
     with another_run(page):

@@ -14,6 +14,7 @@ MODULES = {
     "three-orbit": "vendor/three.orbit.js",
     "studio/data": "data.js",
     "studio/figure": "figure.js",
+    "studio/arrows": "arrows.js",
     "studio/scene": "scene.js",
     "studio/plots": "plots.js",
     "studio/player": "player.js",
@@ -29,8 +30,8 @@ MODULES = {
 }
 #: What a page without a server needs of them.
 OFFLINE = (
-    "three", "three-core", "three-orbit", "studio/data", "studio/figure", "studio/scene", "studio/plots",
-    "studio/player", "studio/view", "studio/offline",
+    "three", "three-core", "three-orbit", "studio/data", "studio/figure", "studio/arrows", "studio/scene",
+    "studio/plots", "studio/player", "studio/view", "studio/offline",
 )  # fmt: skip
 CURVES, STYLES = "vendor/uPlot.iife.min.js", ("vendor/uPlot.min.css", "studio.css")
 TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}

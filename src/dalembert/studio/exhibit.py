@@ -127,6 +127,8 @@ def about(kind: type) -> str:
     """The first paragraph of the documentation of a class."""
     text = inspect.cleandoc(kind.__doc__ or "") if "__doc__" in vars(kind) else ""
     text = " ".join(text.split("\n\n")[0].split())
+    if text.startswith(f"{kind.__name__}("):  # the list of its fields, which `dataclass` writes where nobody wrote
+        return ""
     return text.removesuffix("::") + "." if text.endswith("::") else text
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import html
 import json
 import pathlib
 
+from ..multibody import MultibodySystem
 from ..plots import write_atomically
 from .assets import CURVES, STYLES, offline_map, text_of
 from .computing import Computed
@@ -21,6 +23,10 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsaf
 
 def export_html(exhibit: Exhibit, computed: Computed, *, invariants: bool = True) -> str:
     """The page as text."""
+    # the reactions of joints are found by another formulation, which has to be compiled: where the page shows them
+    reactions = computed.request.reactions or not isinstance(computed.run.system, MultibodySystem)
+    request = dataclasses.replace(computed.request, contacts=True, reactions=reactions)
+    computed = dataclasses.replace(computed, request=request)
     messages = [picture_message(exhibit, computed)]
     more = invariants_message(exhibit, computed) if invariants else None
     messages += [more] if more is not None else []

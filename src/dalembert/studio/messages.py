@@ -53,6 +53,8 @@ class RunRequest:
     drag: Drag | None = None
     neighbours: Neighbours | None = None
     work: bool = False  # whether the errors of both methods are measured too
+    contacts: bool = False  # whether the forces of contacts are found too
+    reactions: bool = False  # whether those of constraints are
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def _run(content: Mapping[str, Any]) -> RunRequest:
         drag=_optional(content, "drag", _drag),
         neighbours=_optional(content, "neighbours", _neighbours),
         work=_truth("work", content.get("work", False)),
+        contacts=_truth("contacts", content.get("contacts", False)),
+        reactions=_truth("reactions", content.get("reactions", False)),
     )
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from ..errors import DalembertError
 from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY, OVERDETERMINED_GALLERY, SYSTEMS
 from ..method import METHODS, keeps
+from ..plots.forces import forces_in
 from .assets import CURVES, STYLES, import_map, thumbnails
+from .computing import has_points
 from .exhibit import Exhibit, about, fitting_methods, parameters_of, title_of
 from .pictures import PLOTS
 
@@ -88,6 +90,9 @@ def view_html() -> str:
 <button type="button" id="look-top">top</button><button type="button" id="look-all">all</button>
 <button type="button" id="follow" aria-pressed="false">follow</button>
 <button type="button" id="trails" aria-pressed="true">trails</button>
+<button type="button" id="contacts" aria-pressed="false" disabled>contacts</button>
+<button type="button" id="reactions" aria-pressed="false" disabled>reactions</button>
+<input type="range" id="force-scale" min="-1" max="1" step="0.02" value="0" aria-label="length of the arrows" hidden>
 <button type="button" id="dark" aria-pressed="false">dark</button></div></div></div>
 <div class="time" role="group" aria-label="Time">
 <button type="button" id="play">play</button>
@@ -110,7 +115,7 @@ def describe(exhibit: Exhibit) -> dict[str, Any]:
     if exhibit.system is None or exhibit.run is not None:
         t = np.asarray(exhibit.run.t) if exhibit.run is not None else np.zeros(1)
         return {"key": exhibit.key, "recorded": True, "parameters": [], "methods": [], "method": exhibit.method,
-                "h": 0.0, "t_end": float(t[-1]), "script": False}  # fmt: skip
+                "h": 0.0, "t_end": float(t[-1]), "script": False, **_forces(exhibit)}  # fmt: skip
     try:
         launch = exhibit.start(exhibit.system)
         h, t_end = launch.h, launch.t_end
@@ -130,7 +135,13 @@ def describe(exhibit: Exhibit) -> dict[str, Any]:
         "h": h,
         "t_end": t_end,
         "script": bool(exhibit.code),
+        **_forces(exhibit),
     }  # fmt: skip
+
+
+def _forces(exhibit: Exhibit) -> dict[str, bool]:
+    """Of what there are forces to be drawn; those of contacts are shown at once."""
+    return forces_in(exhibit.system if has_points(exhibit.system) else None)._asdict()
 
 
 def _embedded(content: Any) -> str:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DalembertError
-from ..multibody import MultibodySystem
+from ..multibody import MultibodySystem, Spheres
+from ..plots.forces import Wanted, arrows_of, forces_in, in_space
 from ..plots.geometry import checked_bars
 from ..trajectory import Trajectory, has_energy
 from .computing import Computed, has_points, points_of
@@ -56,6 +57,8 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
     curves, remarks = _curves(run), [computed.remark] if computed.remark else []
     arrays: dict[str, np.ndarray] = {"t": t[rows]}
     scene = _scene(run, rows, arrays, "points")
+    forces = _forces(computed, rows, arrays) if scene is not None else None
+    remarks += forces.pop("remarks") if forces else []
     if computed.beside is not None:
         curves += [curve._replace(name=f"{curve.name} ({computed.request.beside})")
                    for curve in _curves(computed.beside, on=t) if curve.plot in ("energy", "constraint")]  # fmt: skip
@@ -75,6 +78,7 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
         "remarks": remarks + list(run.warnings if run.system is None else ()),
         "curves": described,
         "scene": scene,
+        "forces": forces,
         "fan": len(computed.fan),
         "beside": computed.request.beside if computed.beside is not None else None,
         "start": _start(computed),
@@ -212,14 +216,32 @@ def _scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], nam
         "bars": [list(bar) for bar in bars],
         "up": [0, 0, 1] if flat else _up(system),
         "solids": _solids(system.drawing) if isinstance(system, MultibodySystem) else [],
+        "radii": np.asarray(system.radius).tolist() if isinstance(system, Spheres) else None,
     }
 
 
-def in_space(points: np.ndarray) -> np.ndarray:
-    """Points with three coordinates; those in a plane lie in that of x and z, so that up is z everywhere."""
-    if points.shape[-1] == 3:
-        return points
-    return np.stack([points[..., 0], np.zeros(points.shape[:-1]), points[..., 1]], axis=-1)
+def _forces(computed: Computed, rows: np.ndarray, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    """The arrows of contacts and constraints that are wanted into the arrays; None where there are none.
+
+    `usual` is the size that three of four of them stay below, by which the page finds a scale for all of them.
+    """
+    run, request = computed.run, computed.request
+    wanted = Wanted(request.contacts, request.reactions)
+    if run.system is None or not any(wanted):
+        return None
+    arrows = arrows_of(run, rows, points_of(run.system, np.asarray(run.t)[rows], np.asarray(run.q)[rows]), wanted)
+    if arrows is None:
+        return None
+    for name in ("starts", "points", "places", "vectors", "kinds"):
+        arrays[f"force {name}"] = getattr(arrows, name)
+    size = np.linalg.norm(arrows.vectors, axis=1)
+    return {
+        "contacts": wanted.contacts and forces_in(run.system).contacts,
+        "reactions": wanted.reactions and forces_in(run.system).reactions,
+        "usual": float(np.quantile(size, 0.75)) if len(size) else 0.0,
+        "largest": float(np.max(size, initial=0.0)),
+        "remarks": list(arrows.remarks),
+    }
 
 
 def _up(system) -> list[float]:

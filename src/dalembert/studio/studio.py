@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import DalembertError, InputError
 from ..gallery import SYSTEMS
 from ..plots import animate
+from ..plots.forces import forces_in
 from .computing import Computed, compute, method_for
 from .exhibit import Exhibit, gallery_exhibit
 from .export import export_html
@@ -60,7 +61,7 @@ class Studio:
 
     def warm_up(self, exhibit: Exhibit) -> None:
         """Trace and compile the first run while the browser still starts."""
-        request = RunRequest(0, {}, exhibit.method)
+        request = RunRequest(0, {}, exhibit.method, contacts=forces_in(exhibit.system).contacts)
 
         def job(check: Callable[[float], None]) -> None:
             try:

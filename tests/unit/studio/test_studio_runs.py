@@ -1,5 +1,7 @@
 """From requests to runs and pictures: parameters, starts, scripts that repeat the numbers, exported pages."""
 
+import base64
+import gzip
 import json
 import re
 import threading
@@ -105,6 +107,31 @@ def test_long_runs_are_thinned_without_losing_peaks(pendulum):
     assert {0, len(computed.run.t) - 1} <= set(rows)
     name = next(curve["array"] for curve in header["curves"] if curve["name"] == "max |g|")
     assert arrays[name].max() == np.float32(np.max(computed.run.constraint))
+
+
+def test_forces_come_where_they_are_wanted(pendulum):
+    header, arrays = unpacked(picture_message(pendulum, compute(pendulum, request(pendulum, h=0.1))))
+    assert header["forces"] is None
+    header, arrays = unpacked(picture_message(pendulum, compute(pendulum, request(pendulum, h=0.1, reactions=True))))
+    states = len(arrays["t"])
+    assert arrays["force starts"].tolist() == list(range(states + 1))
+    assert arrays["force vectors"].shape == (states, 3)
+    assert header["forces"]["reactions"]
+    assert not header["forces"]["contacts"]
+    largest = np.max(np.linalg.norm(arrays["force vectors"], axis=1))
+    assert header["forces"]["largest"] == pytest.approx(largest, rel=1e-6)
+    page = export_html(pendulum, compute(pendulum, request(pendulum, h=0.1)), invariants=False)
+    data = json.loads(re.search(r'id="run">(.*?)</script>', page)[1])[0]
+    assert "force vectors" in unpacked(gzip.decompress(base64.b64decode(data)))[1]
+
+
+def test_spheres_have_their_sizes():
+    exhibit = system_exhibit(
+        "ball", da.Spheres([0.2]), Launch(np.array([0, 0, 0.2, 0, 0, 0]), np.zeros(6), 0, 0.1, 0.01)
+    )
+    header, arrays = unpacked(picture_message(exhibit, compute(exhibit, request(exhibit, contacts=True))))
+    assert header["scene"]["radii"] == [0.2]
+    assert set(arrays["force kinds"]) == {2}
 
 
 def test_a_system_that_says_nothing_of_points_gets_no_scene():

@@ -12,8 +12,9 @@ const view = new View();
 const state = document.getElementById("connection");
 const controls = new Controls(document.getElementById("controls"), about, (more = {}) => {
   pull?.end(false); // the studio ends it when it hears of something else
-  connection.ask({ ...controls.request(), ...more });
+  connection.ask({ ...wanted(), ...more });
 });
+const wanted = () => ({ ...controls.request(), ...view.scene?.forces });
 const share = new Share(document.getElementById("panel"), base, about, view);
 const latencies = [];
 let pull = null;
@@ -50,8 +51,11 @@ if (!about.recorded) {
   new Handles(view, controls, (drag) => {
     pull.end(false);
     controls.dragging = true;
-    connection.ask({ ...controls.request(), drag });
+    connection.ask({ ...wanted(), drag });
   });
   pull = new Pull(view, connection, () => share.number);
 }
-connection.ask(controls.request());
+for (const kind of ["contacts", "reactions"]) document.getElementById(kind).disabled = !about[kind] || !view.scene;
+view.askForces = () => connection.ask(wanted());
+if (about.contacts && view.scene) view.showForces("contacts", true);
+else connection.ask(wanted());

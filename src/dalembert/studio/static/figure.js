@@ -9,7 +9,7 @@ const MOST_ROUND_BARS = 400;
 
 export class Figure {
   /** @param options span: size of the scene; colour: of everything; ghost: thin and pale. */
-  constructor(root, { shape, values }, { bars, solids }, { span, colour, ghost = false }) {
+  constructor(root, { shape, values }, { bars, solids, radii }, { span, colour, ghost = false }) {
     this.values = values;
     [, this.count] = shape;
     this.rows = shape[0];
@@ -22,6 +22,7 @@ export class Figure {
     const many = this.count > FEW;
     this.radius = span * (ghost ? 0.007 : many ? 0.011 : 0.02);
     this.bar = span * (ghost ? 0.0015 : many ? 0.004 : 0.006);
+    this.radii = radii; // of spheres
     const tint = (k) => colour ?? COLOURS[k % COLOURS.length];
     const material = (options) =>
       new THREE.MeshStandardMaterial({ roughness: 0.55, transparent: ghost, opacity: ghost ? 0.5 : 1, ...options });
@@ -108,10 +109,13 @@ export class Figure {
 
   drawBalls() {
     if (!this.balls) return;
-    const matrix = new THREE.Matrix4().makeScale(this.radius, this.radius, this.radius);
+    const matrices = this.balls.instanceMatrix.array;
     for (let k = 0; k < this.count; k++) {
-      matrix.setPosition(this.places[3 * k], this.places[3 * k + 1], this.places[3 * k + 2]);
-      this.balls.setMatrixAt(k, matrix);
+      const radius = this.radii ? this.radii[k] : this.radius;
+      for (let j = 0; j < 3; j++) {
+        matrices[16 * k + 5 * j] = radius;
+        matrices[16 * k + 12 + j] = this.places[3 * k + j];
+      }
     }
     this.balls.instanceMatrix.needsUpdate = true;
   }
@@ -171,6 +175,13 @@ export class Figure {
 
   end(k, vector) {
     return k === null ? vector.set(0, 0, 0) : vector.fromArray(this.places, 3 * k);
+  }
+
+  /** Spheres let the forces between them be seen. */
+  see(through) {
+    if (!this.radii || !this.balls || this.balls.material.transparent === through) return;
+    Object.assign(this.balls.material, { transparent: through, opacity: through ? 0.3 : 1, depthWrite: !through });
+    this.balls.material.needsUpdate = true;
   }
 
   /** A point, in the coordinates of the system. */

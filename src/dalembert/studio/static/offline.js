@@ -8,4 +8,5 @@ for (const text of messages) {
   const message = await unpackExported(text);
   if (message.header.kind === "run") view.take(message);
   else view.more(message);
+  if (message.header.forces?.contacts) view.showForces("contacts", true);
 }

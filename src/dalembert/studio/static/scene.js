@@ -1,6 +1,7 @@
 /** The motion in space: points, bars, bodies, trails and a grid, drawn by three.js. */
 import * as THREE from "three";
 import { OrbitControls } from "three-orbit";
+import { Arrows } from "studio/arrows";
 import { place, words } from "studio/data";
 import { Figure } from "studio/figure";
 
@@ -29,6 +30,8 @@ export class Scene {
     this.controls.zoomToCursor = true;
     this.figures = [];
     this.trails = true;
+    this.forces = { contacts: false, reactions: false };
+    this.lengthening = 1;
     this.followed = false;
     this.kind = "";
     this.now = 0;
@@ -43,6 +46,8 @@ export class Scene {
   take({ header, arrays }) {
     for (const figure of this.figures) figure.dispose();
     this.figures = [];
+    this.arrows?.dispose();
+    this.arrows = null;
     this.times = arrays.t.values;
     if (!header.scene) return false;
     const { flat, up } = header.scene;
@@ -60,6 +65,7 @@ export class Scene {
     if (arrays.beside) add("beside", { colour: BESIDE });
     add("points", {});
     this.main = this.figures[this.figures.length - 1];
+    if (header.forces) this.arrows = new Arrows(this.root, arrays, header.forces, span);
     const kind = `${flat} ${arrays.points.shape[1]} ${up}`;
     for (const edge of ["side", "top"]) document.getElementById(`look-${edge}`).disabled = flat; // seen from its edge
     if (kind !== this.kind || span > 1.6 * this.span || span < 0.5 * this.span) {
@@ -79,14 +85,24 @@ export class Scene {
     if (this.string) this.string.visible = false;
     const [row, part] = place(this.times, now);
     for (const figure of this.figures) figure.show(row, part, this.times, this.trails);
+    this.showForces(row);
     if (this.followed) this.keepUp();
     this.ask();
+  }
+
+  showForces(row) {
+    this.main.see(this.forces.contacts && Boolean(this.arrows));
+    if (!this.arrows) return;
+    this.arrows.group.visible = true;
+    this.arrows.factor = this.lengthening;
+    this.canvas.dataset.arrows = this.arrows.show(row, this.main.places, this.forces);
   }
 
   /** Draw points where they are, and a string from the one that is held to the place it is drawn to. */
   place(values, held, to) {
     this.main.place(values);
     for (const figure of this.figures) figure.group.visible = figure === this.main;
+    if (this.arrows) this.arrows.group.visible = false; // nobody knows them of this moment
     this.string ??= this.thread();
     this.string.visible = held !== null && Boolean(to);
     if (this.string.visible) {

@@ -43,9 +43,25 @@ export class View {
       this.scene.trails = wanted;
       this.scene.show(this.player.now);
     });
+    for (const kind of ["contacts", "reactions"]) toggle(kind, (wanted) => this.showForces(kind, wanted));
+    element("force-scale").addEventListener("input", () => {
+      if (!this.scene) return;
+      this.scene.lengthening = 10 ** Number(element("force-scale").value);
+      this.scene.show(this.player.now);
+    });
     toggle("dark", (wanted) => this.dark(wanted));
     element("dark").setAttribute("aria-pressed", String(this.isDark));
     element("scene").addEventListener("keydown", (event) => this.turn(event));
+  }
+
+  /** Whether forces of a kind are drawn; `askForces` asks the studio for those of the run that is shown. */
+  showForces(kind, wanted) {
+    if (!this.scene) return;
+    element(kind).setAttribute("aria-pressed", String(wanted));
+    this.scene.forces[kind] = wanted;
+    element("force-scale").hidden = !(this.scene.forces.contacts || this.scene.forces.reactions);
+    this.scene.show(this.player.now);
+    if (wanted && !this.header?.forces?.[kind]) this.askForces?.();
   }
 
   /** Arrow keys turn the scene, plus and minus zoom. */
@@ -89,6 +105,7 @@ export class View {
     const { header } = message;
     this.header = header;
     if (this.scene && !this.scene.take(message)) this.noScene();
+    for (const kind of ["contacts", "reactions"]) if (header.forces?.[kind]) element(kind).disabled = false;
     this.plots.take(message);
     const times = message.arrays.t.values;
     this.player.range(times[0], times[times.length - 1]);
