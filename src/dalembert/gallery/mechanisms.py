@@ -162,7 +162,7 @@ def bicycle(speed: float = 5.0) -> Mechanism:
     for wheel in (rear, front):
         model.rolling(f"ground under {wheel.name}", wheel, model.plane())
     start = {
-        "velocity": {"frame": (speed, 0, 0)}, "spin": {"frame": (0.1, 0, 0)},
+        "spin": {"frame": (0.1, 0, 0)},
         "rates": {"rear axle": speed / 0.3, "front axle": speed / 0.35, "steering": 0.0},
     }  # fmt: skip
     return Mechanism(model, start, 3.0, 0.01)

@@ -50,6 +50,8 @@ HAMILTONIAN, POTENTIAL, CONSTRAINT = (
     "constraint_of(constraint_invariants(q))",
 )  # fmt: skip
 STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
+#: Said where redundant constraints are left out.
+DEPENDENT = "dependent constraints"
 
 
 #: how many coordinates and constraints there are, where all are coupled; derivatives above which that is too much
@@ -141,6 +143,8 @@ class EnergyMomentum(Method):
         """The mass matrix at two places, times some vectors, the momentum at rest, how many numbers the derivatives of
         the equations hold, and what the system states about its invariants."""
         system, found, n = mechanics.system, {}, q.shape[0]
+        if self.gradient == "invariant" and mechanics.holonomic.rows is not None:
+            return {DEPENDENT: jnp.ones(())}
         if self.gradient in ("gonzalez", PHASE_SPACE) and system.provides("holonomic"):
             found[COUPLINGS] = jnp.asarray([n, mechanics.constraint(t, q).shape[0]], dtype=float)
         if not isinstance(system, HamiltonianSystem):
@@ -172,6 +176,12 @@ class EnergyMomentum(Method):
 
     def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
         """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
+        if DEPENDENT in facts:
+            return (
+                'some of its constraints depend on others, and gradient="invariant" needs the multipliers of all of '
+                'them. Use gradient="mean-value", which keeps the energy as exactly, or leave the dependent ones '
+                "out (model.check() of a da.Multibody names them)."
+            )
         if COUPLINGS in facts:
             n, m = (int(number) for number in facts[COUPLINGS])
             if n * n * m > MOST_COUPLINGS:

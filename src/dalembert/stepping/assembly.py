@@ -31,6 +31,8 @@ TOLERANCE = 1e-12
 PART, SMALLEST_PART = 0.2, 1e-3
 #: Singular values below this, relative to the largest, are zero.
 RANK = 1e-9
+#: Velocities are refined so many times.
+REFINED = 3
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,16 @@ def _poses(family: Family) -> Function:
 def _rates(family: Family) -> Function:
     """Constraints with their derivative by t."""
     return Function(lambda t, q, parameters: _stacked(_rows(family.at(parameters), t[0], q)))
+
+
+@for_family()
+def _slips(family: Family) -> Function:
+    """Constraints on velocities with their derivative by v."""
+
+    def flat(v, t, q, parameters):
+        return _stacked([row for _, row in family.at(parameters).velocity_rows(t, q, v)])
+
+    return Function(flat)
 
 
 def _rows(system, t, q) -> list:
@@ -124,6 +136,13 @@ class Assembler:
         if not self.system.couplings:
             return np.zeros(len(self.names))
         return _rates(Family(self.system))(np.array([self.t]), self.q, self._parameters)[1].toarray()[:, 0]
+
+    def rolling(self) -> tuple[np.ndarray, np.ndarray]:
+        """K and k of the constraints on velocities, K v + k = 0, at the present poses."""
+        if not any(coupling.nonholonomic for coupling in self.system.couplings):
+            return np.zeros((0, len(self.q))), np.zeros(0)
+        found, derivative = _slips(Family(self.system))(np.zeros(len(self.q)), self.t, self.q, self._parameters)
+        return derivative.toarray(), found
 
     def wanted(self, values: dict[str, Any], what: str) -> tuple[list[int], np.ndarray]:
         """The columns of the joint coordinates that are wanted, and their values."""
@@ -263,12 +282,15 @@ class Assembler:
 
     def velocity(self, columns: list[int], rates: np.ndarray, bodies) -> np.ndarray:
         """The velocity of least kinetic energy with the wanted rates of joints and bodies."""
-        (_, G, _, C), rate = self.evaluate(), self.row_rates()
-        A, b = np.concatenate([G, C[columns], bodies[0]]), np.concatenate([-rate, rates, bodies[1]])
-        v = self.half * np.linalg.lstsq(A * self.half, b, rcond=RANK)[0]
+        (_, G, _, C), rate, (K, k) = self.evaluate(), self.row_rates(), self.rolling()
+        A, b = np.concatenate([G, C[columns], bodies[0], K]), np.concatenate([-rate, rates, bodies[1], -k])
+        v = np.zeros(A.shape[1])
+        for _ in range(REFINED):  # inertias of very different size cost digits
+            v = v + self.half * np.linalg.lstsq(A * self.half, b - A @ v, rcond=RANK)[0]
         left = A @ v - b
         if np.max(np.abs(left), initial=0.0) > 1e-9 * max(1.0, np.max(np.abs(b), initial=0.0)):
-            against = self._against(left, [*(f"the rate of {self._label(k)}" for k in columns), *bodies[2]])
+            wanted = [*(f"the rate of {self._label(k)}" for k in columns), *bodies[2]]
+            against = self._against(left, [*wanted, *row_names(self.system, "nonholonomic")])
             raise ModelError(
                 f"{self.model.name} cannot move with the wanted rates: {', '.join(against[:8])} contradict each other."
             )
