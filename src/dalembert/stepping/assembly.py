@@ -82,7 +82,8 @@ def _slips(family: Family) -> Function:
     """Constraints on velocities with their derivative by v."""
 
     def flat(v, t, q, parameters):
-        return _stacked([row for _, row in family.at(parameters).velocity_rows(t, q, v)])
+        system: Any = family.at(parameters)
+        return _stacked([row for _, row in system.velocity_rows(t, q, v)])
 
     return Function(flat)
 
