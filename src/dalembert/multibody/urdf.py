@@ -170,13 +170,14 @@ class _Reader:
             self.remarks.append(f"link {name!r}: the inertia was none; the nearest one is used")
         return model.body(name, mass, inertia, com, shape=shape, at=place, rotation=turn)
 
-    def _shape(self, link: Element) -> Shape | None:
-        """The first visual (or collision) shape that can be drawn."""
-        for element in [*link.all("visual"), *link.all("collision")]:
-            geometry = element.one("geometry")
-            found = None if geometry is None else self._geometry(link, geometry, *_origin(element))
-            if found is not None:
-                return found
+    def _shape(self, link: Element) -> list[Shape] | None:
+        """All visual shapes that can be drawn; without any, the collision shapes."""
+        for kind in ("visual", "collision"):
+            geometries = [(element.one("geometry"), _origin(element)) for element in link.all(kind)]
+            found = [self._geometry(link, geometry, *at) for geometry, at in geometries if geometry is not None]
+            drawn = [shape for shape in found if shape is not None]
+            if drawn:
+                return drawn
         return None
 
     def _geometry(self, link: Element, geometry: Element, at: np.ndarray, turn: np.ndarray) -> Shape | None:

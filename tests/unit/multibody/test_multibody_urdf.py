@@ -179,3 +179,13 @@ def test_meshes_are_drawn_by_their_extents(tmp_path):
     shape = load(tmp_path, text, packages={"arm": tmp_path / "meshes"}).bodies["upper"].shape
     assert shape.size == pytest.approx((1, 2, 3))
     assert any("upper.stl was not found" in remark for remark in load(tmp_path, text).remarks)
+
+
+def test_all_visual_shapes_of_a_link_are_drawn_and_written(tmp_path):
+    box, ball = '<geometry><box size="1 2 3"/></geometry>', '<geometry><sphere radius="0.2"/></geometry>'
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    visuals = f'<visual>{box}</visual><visual><origin xyz="0 0 1"/>{ball}</visual><collision>{ball}</collision>'
+    (tmp_path / "two.urdf").write_text(f'<robot name="r"><link name="a">{inertial}{visuals}</link></robot>')
+    model = da.load_model(tmp_path / "two.urdf")
+    for found in (model, da.load_model(model.save(tmp_path / "again.urdf"))):
+        assert [type(part) for part in found.bodies["a"].shape.parts] == [da.Box, da.Sphere]
