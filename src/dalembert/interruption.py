@@ -139,6 +139,20 @@ def loaded(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
+def raised_afterwards() -> None:
+    """For a caller through which KeyboardInterrupt cannot pass (C++): raise it in the main thread once that has
+    returned. It has a moment for it."""
+
+    def later() -> None:
+        time.sleep(AGAIN)
+        if sys.platform == "win32":
+            _thread.interrupt_main()
+        else:
+            signal.pthread_kill(_MAIN_THREAD, _NUMBER)
+
+    threading.Thread(target=later).start()
+
+
 def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function, out of which Ctrl-C is raised for certain, unless a loop inside notes it."""
 

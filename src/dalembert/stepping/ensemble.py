@@ -244,42 +244,67 @@ def _run_redundant(members: Members, steps: Steps) -> EnsembleResult:
         )
     compiled = time.perf_counter()
     runner = runner.begin(states, plan.parameters)
-    found, lost = _together_redundant(runner, plan, states, whole, [member(members.system, int(k)) for k in together])
-    result = np.zeros((members.count, steps.count // steps.save_every + 1, whole.layout.n_state))
-    failed = np.zeros(members.count, np.int64)
-    result[together], failed[together] = found.states, np.where(lost, 0, runner.failed)
-    single = [k for k in range(members.count) if k not in together or failed[k] >= 0]
-    for k in single:
-        own, state = _alone_redundant(members, steps, k)
-        carry, saves = own.first_carry(state), steps.count // steps.save_every
-        chunk = own.run(carry, members.t0, steps.h, steps.count, steps.save_every, members.parameters[k], saves)
-        result[k, 0] = np.asarray(carry.state)
-        result[k, 1:] = chunk.saved[-1] if len(chunk.saved) else carry.state
-        result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
-        failed[k] = -1 if chunk.status == 0 else int(chunk.carry.step)
-    return EnsembleResult(
-        result, np.where(failed < 0, OK, NOT_CONVERGED), whole.layout,
-        _stats(runner, members, found, len(single), begun, compiled), rows,
-    )  # fmt: skip
+    systems = [member(members.system, int(k)) for k in together]
+    saves = steps.count // steps.save_every + 1
+    with Interruption() as interruption:
+        found, lost = _together_redundant(runner, plan, states, whole, systems, interruption)
+        single = [k for k in range(members.count) if k not in together] if not interruption.wanted else []
+        single += [int(k) for k in together[lost | (runner.failed >= 0)]] if not interruption.wanted else []
+        if interruption.wanted and (not found.steps or len(together) < members.count):
+            raise KeyboardInterrupt  # nothing, or nothing of some members, is there
+        rows_saved = found.states.shape[1] if interruption.wanted else saves
+        result = np.zeros((members.count, rows_saved, whole.layout.n_state))
+        status = np.full(members.count, INTERRUPTED if interruption.wanted else OK)
+        result[together] = found.states
+        for k in sorted(single):
+            _one_redundant(members, steps, k, result, status, interruption)
+    stats = _stats(runner, members, found, len(single), begun, compiled)
+    return EnsembleResult(result, status, whole.layout, stats, rows)
+
+
+def _one_redundant(
+    members: Members, steps: Steps, k: int, result: np.ndarray, status: np.ndarray, interruption: Interruption
+) -> None:
+    """A member whose rows are others, or change on its way, by itself; its last state stays where it ends."""
+    own, state = _alone_redundant(members, steps, k)
+    carry, begins = own.first_carry(state), members.parameters[k]
+    result[k] = np.asarray(carry.state)
+    status[k] = INTERRUPTED
+    try:
+        if not interruption.wanted:
+            saves = steps.count // steps.save_every
+            chunk = interruption.call(own.run, carry, members.t0, steps.h, steps.count, steps.save_every, begins, saves)
+            result[k, 1:] = chunk.saved[-1] if len(chunk.saved) else carry.state
+            result[k, 1 : 1 + len(chunk.saved)] = chunk.saved
+            status[k] = OK if chunk.status == OK else NOT_CONVERGED
+    except KeyboardInterrupt:
+        interruption.heard()
 
 
 def _together_redundant(
-    runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, whole: RedundantRun, systems: list[AbstractSystem]
-) -> tuple[_Together, np.ndarray]:
+    runner: EnsembleRun | CudaRun, plan: _Plan, states: np.ndarray, whole: RedundantRun,
+    systems: list[AbstractSystem], interruption: Interruption,
+) -> tuple[_Together, np.ndarray]:  # fmt: skip
     """Members that impose the same rows side by side, and which of them left the other rows on their way."""
     t0, (method, h, count, save_every, _, _) = plan.t0, plan.steps
     saved, lost, taken, iterations = [whole.full(states)[:, None]], np.zeros(len(states), bool), 0, 0
-    while taken < count:
-        todo = min(max(runner.chunk_steps, 1), runner.most_saves(), count - taken)
-        every, spent = runner.run(t0, h, todo, 1, True)
-        numbers = taken + 1 + np.arange(every.shape[1])
-        every = whole.full(every)
-        for j, system in enumerate(systems):
-            if not lost[j]:
-                good, _ = good_steps(system, method, whole.layout, t0 + h * numbers, every[j])
-                lost[j] = good < len(numbers)
-        saved.append(every[:, numbers % save_every == 0])
-        iterations, taken = iterations + spent, taken + todo
+    try:
+        while taken < count and not interruption.wanted:
+            chunk, begins = min(max(runner.chunk_steps, 1), runner.most_saves(), count - taken), True
+            for todo in runner.pieces(chunk):
+                every, spent = interruption.call(runner.run, t0, h, todo, 1, begins)
+                numbers = taken + 1 + np.arange(every.shape[1])
+                every = whole.full(every)
+                for j, system in enumerate(systems):
+                    if not lost[j]:
+                        good, _ = good_steps(system, method, whole.layout, t0 + h * numbers, every[j])
+                        lost[j] = good < len(numbers)
+                saved.append(every[:, numbers % save_every == 0])
+                iterations, taken, begins = iterations + spent, taken + todo, False
+                if interruption.wanted:
+                    break
+    except KeyboardInterrupt:
+        interruption.heard()
     return _Together(np.concatenate(saved, axis=1), taken, iterations), lost
 
 

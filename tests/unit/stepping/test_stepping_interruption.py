@@ -5,12 +5,15 @@ import signal
 import threading
 import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.core import ShapedArray
 
 import dalembert as da
 from dalembert import interruption
 from dalembert.engine import Interruption, is_wanted
+from dalembert.engine.derivatives import operation
 from dalembert.gallery import Pendulum
 
 #: Ctrl-C may reach Python in a callback of the garbage collector, which cannot raise it: Python then warns of it.
@@ -85,6 +88,18 @@ def ball(method, h):
     return da.simulate(system, method, start.q0, start.v0, t=(0.0, 1000.0), h=h, on_failure="return")
 
 
+def redundant_batch():
+    """Two members whose constraints are said twice."""
+    q0 = np.array([[1.0, 0.0], [0.6, -0.8]])
+    options = {"redundant": "allow", "save_every": 1000, "on_failure": "return"}
+    return da.simulate(Twice(), da.Rattle(), q0, 0 * q0, t=(0.0, FAR), h=0.01, **options)
+
+
+class Twice(Pendulum):
+    def holonomic(self, t, q):
+        return jnp.array([0.5 * (q @ q - 1.0), q @ q - 1.0])
+
+
 RUNS = {
     "single": lambda: single(save_every=10_000),
     "hard steps": hard,
@@ -93,6 +108,7 @@ RUNS = {
         save_every=10_000,
     ),
     "batch": batch,
+    "redundant batch": redundant_batch,
     "xla": lambda: single(engine="xla", save_every=10_000),
     "sizes": sizes,
     "events": lambda: ball(da.EventCapturing(), 0.001),
@@ -121,6 +137,23 @@ def test_a_loop_of_short_runs_ends():
 
     with pressed_after(0.3), pytest.raises(KeyboardInterrupt):
         again_and_again(run)
+
+
+def test_under_jax_it_is_raised_once_xla_has_returned():
+    """Through the code of XLA, which calls for a run, KeyboardInterrupt does not pass."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def waits():
+        states, status = operation._host(interrupted, None, (), shapes)
+        assert np.all(np.isnan(states))
+        assert (states.shape, status) == ((2, 3), -1)
+        time.sleep(10)
+
+    shapes = [ShapedArray((2, 3), np.dtype(np.float64)), ShapedArray((), np.dtype(np.int64))]
+    with pytest.raises(KeyboardInterrupt):
+        waits()
 
 
 def test_a_boundary_value_problem_is_left():

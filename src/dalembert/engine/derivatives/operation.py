@@ -24,6 +24,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ...errors import InconsistentStart, StepFailure
+from ...interruption import raised_afterwards
 from ..contract import OK, STATUS, StepFunctions
 from .programs import paired, parted, with_tangent
 from .recorded import Differentiable, Forward, Grid, differentiable
@@ -132,7 +133,7 @@ def _operation(name: str, numbers, outputs, derivative) -> Primitive:
         return [jnp.asarray(part) for part in _each(numbers(**told), members, batched, arguments)]
 
     def lowered(context, *arguments, members, batched, **told):
-        call = functools.partial(_host, numbers(**told), members, batched)
+        call = functools.partial(_host, numbers(**told), members, batched, context.avals_out)
         found, *_ = mlir.emit_python_callback(
             context, call, None, list(arguments), context.avals_in, context.avals_out, has_side_effect=False
         )  # fmt: skip
@@ -163,9 +164,13 @@ def _operation(name: str, numbers, outputs, derivative) -> Primitive:
     return primitive
 
 
-def _host(numbers, members, batched, *arguments):
-    with np.errstate(over="ignore", invalid="ignore"):  # a step that leaves all numbers is told by its status
-        return tuple(_each(numbers, members, batched, [np.asarray(part) for part in arguments]))
+def _host(numbers, members, batched, shapes, *arguments):
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that leaves all numbers is told by its status
+            return tuple(_each(numbers, members, batched, [np.asarray(part) for part in arguments]))
+    except KeyboardInterrupt:  # XLA would make an error of another kind of it
+        raised_afterwards()
+        return tuple(np.full(one.shape, np.nan if one.dtype.kind == "f" else -1, one.dtype) for one in shapes)
 
 
 def _run_outputs(task: Task, record: bool):

@@ -140,7 +140,8 @@ class EnsembleRun:
         cores = os.cpu_count() or 1
         ends = np.linspace(0, self._groups, min(self._groups, PIECES_A_CORE * cores) + 1).astype(int).tolist()
 
-        def piece(first: int, last: int) -> None:
+        def piece(first: int, last: int, kept: tuple = (time, *of_group)) -> None:
+            """Some groups; `kept` is memory that a thread which is not waited for, after Ctrl-C, still writes to."""
             address = self._compiled.code.address()
             _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, save_every)
 
