@@ -65,7 +65,7 @@ class Spheres(System):
         if np.shape(self.gravity) != (3,):
             raise InputError(f"Spheres: gravity must have three numbers, got the shape {np.shape(self.gravity)}.")
         for name, most in (("restitution", 1.0), ("friction", np.inf)):
-            value = np.asarray(getattr(self, name))
+            value = floats(f"Spheres: {name}", getattr(self, name))
             if value.shape != () or not 0 <= value <= most or not np.isfinite(value):
                 raise InputError(f"Spheres: {name} must be one number >= 0{' and <= 1' * (most == 1)}, got {value!r}.")
 

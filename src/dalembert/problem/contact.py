@@ -22,7 +22,7 @@ RANGES = {"restitution": (0.0, 1.0), "friction": (0.0, np.inf)}
 
 def contact_data(system: AbstractSystem, name: str, contacts: int) -> Any:
     """`restitution` or `friction` as one value a contact, shape (contacts,)."""
-    value = getattr(system, name)
+    value = getattr(system, name) if contacts else 0.0  # without contacts nobody has looked at it
     return jnp.broadcast_to(jnp.asarray(value, dtype=jnp.float64), (contacts,))
 
 
