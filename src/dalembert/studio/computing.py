@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import DalembertError, InputError
-from ..method import Method
+from ..method import METHODS, Method
 from ..problem import AbstractSystem, prepared
 from ..simulation import simulate
 from ..stepping import consistent
 from ..trajectory import Trajectory
-from .exhibit import Exhibit, Launch, fitting_methods, with_parameters
+from .exhibit import Exhibit, Launch, fits, fitting_methods, with_parameters
 from .messages import MOST_STEPS, Drag, RunRequest
 
 #: Saved states: more are thinned out by `save_every`, so that memory and pictures stay small.
@@ -140,10 +140,10 @@ def with_method(call: Call, name: str) -> Call:
 
 def method_for(system: AbstractSystem, name: str) -> Method:
     """A method by its name, that fits the system."""
-    fitting = fitting_methods(system)
-    if name not in fitting:
-        raise InputError(f"no method {name!r} for {type(system).__name__}; expected one of: {', '.join(fitting)}.")
-    return fitting[name]
+    if name in METHODS and fits(system, METHODS[name].method):
+        return METHODS[name].method
+    fitting = ", ".join(fitting_methods(system))
+    raise InputError(f"no method {name!r} for {type(system).__name__}; expected one of: {fitting}.")
 
 
 def _fan(call: Call, request: RunRequest, report: Report):

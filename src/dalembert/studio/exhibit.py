@@ -134,14 +134,16 @@ def about(kind: type) -> str:
 
 def fitting_methods(system: AbstractSystem) -> dict[str, Method]:
     """The methods of the catalogue that treat every part of a system."""
-    found = {}
-    for name, entry in METHODS.items():
-        try:
-            check_fit(system, entry.method)
-        except MethodDoesNotFit:
-            continue
-        found[name] = entry.method
-    return found
+    return {name: entry.method for name, entry in METHODS.items() if fits(system, entry.method)}
+
+
+def fits(system: AbstractSystem, method: Method) -> bool:
+    """Whether a method treats every part of a system."""
+    try:
+        check_fit(system, method)
+    except MethodDoesNotFit:
+        return False
+    return True
 
 
 def first_method(system: AbstractSystem) -> str:

@@ -22,7 +22,7 @@ from .messages import PullRequest, RunRequest
 from .pictures import invariants_message, live_message, picture_message
 from .pulling import Hand, LiveRun, Place
 from .script import script_of
-from .worker import Superseded, Worker
+from .worker import Job, Superseded, Worker
 from .working import work_message
 
 #: Runs that can still be downloaded.
@@ -38,6 +38,28 @@ FILE_TYPES = {
 
 #: Hands a message to a page: text, or bytes with what newer ones of it replace.
 Send = Callable[[str, Any], None]
+
+
+Check = Callable[[float], None]
+#: Seconds without a request after which it is found what takes longer than the picture.
+REST = 0.15
+
+
+def _told(request: RunRequest | PullRequest, send: Send, job: Job) -> Job:
+    """The job, whose failure the page is told."""
+
+    def told(check: Check) -> None:
+        try:
+            job(check)
+        except Superseded:
+            raise
+        except DalembertError as reason:
+            send("error", {"kind": "error", "identity": request.identity, "text": str(reason)})
+        except Exception as reason:  # of a model file, for example: the studio goes on
+            text = f"{type(reason).__name__}: {' '.join(str(reason).split())[:2000]}"
+            send("error", {"kind": "error", "identity": request.identity, "text": text})
+
+    return told
 
 
 class Studio:
@@ -63,7 +85,7 @@ class Studio:
         """Trace and compile the first run while the browser still starts."""
         request = RunRequest(0, {}, exhibit.method, contacts=forces_in(exhibit.system).contacts)
 
-        def job(check: Callable[[float], None]) -> None:
+        def job(check: Check) -> None:
             try:
                 picture_message(exhibit, compute(exhibit, request, check))
             except DalembertError:  # the page asks again, and is told
@@ -82,22 +104,15 @@ class Studio:
                 return None
             live = self._live[owner] = self._live_run(request, send)
 
-        def job(check: Callable[[float], None]) -> None:
-            try:
-                if isinstance(request, PullRequest):
-                    assert live is not None
-                    self._begin(live, request)
-                else:
-                    self._run(exhibit, request, check, send)
-            except Superseded:
-                raise
-            except DalembertError as reason:
-                send("error", {"kind": "error", "identity": request.identity, "text": str(reason)})
-            except Exception as reason:  # of a model file, for example: the studio goes on
-                text = f"{type(reason).__name__}: {' '.join(str(reason).split())[:2000]}"
-                send("error", {"kind": "error", "identity": request.identity, "text": text})
+        def job(check: Check) -> None:
+            if isinstance(request, PullRequest):
+                assert live is not None
+                return self._begin(live, request)
+            computed = self._run(exhibit, request, check, send)
+            later = _told(request, send, lambda check: self._more(exhibit, computed, check, send))
+            return self.worker.submit_later(owner, later, 0.0 if request.work else REST)
 
-        return self.worker.submit(owner, job)
+        return self.worker.submit(owner, _told(request, send, job))
 
     def forget(self, owner: Any) -> None:
         """A page is gone: nobody waits for what it asked for."""
@@ -131,14 +146,18 @@ class Studio:
         live.want(request)
         live.begin(hand)
 
-    def _run(self, exhibit: Exhibit, request: RunRequest, check: Callable[[float], None], send: Send) -> None:
+    def _run(self, exhibit: Exhibit, request: RunRequest, check: Check, send: Send) -> Computed:
         computed = compute(exhibit, request, check)
         number = next(self._numbers)
         self._runs[number] = exhibit, computed
         while len(self._runs) > KEPT_RUNS:
             self._runs.popitem(last=False)
         send("run", picture_message(exhibit, computed, number))
-        check(0.0)
+        return computed
+
+    def _more(self, exhibit: Exhibit, computed: Computed, check: Check, send: Send) -> None:
+        """What takes longer than the picture."""
+        request = computed.request
         more = invariants_message(exhibit, computed)
         if more is not None:
             send("more", more)

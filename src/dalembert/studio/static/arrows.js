@@ -13,21 +13,13 @@ const USUAL = 0.16;
 const LONGEST = 3;
 
 export class Arrows {
-  /** @param root where they are drawn @param arrays of a message @param header {usual, largest} @param span of the scene */
-  constructor(root, arrays, { usual, largest }, span) {
+  /** @param root where they are drawn @param arrays of a message @param header {usual} @param span of the scene */
+  constructor(root, arrays, header, span) {
     this.root = root;
-    this.starts = arrays["force starts"].values;
-    this.points = arrays["force points"].values;
-    this.places = arrays["force places"].values;
-    this.vectors = arrays["force vectors"].values;
-    this.kinds = arrays["force kinds"].values;
-    this.usual = usual || 1;
-    this.largest = largest || 1;
-    this.span = span;
+    this.most = Infinity;
+    this.feed(arrays, header, span);
+    this.most = Math.max(1, largestStep(this.starts));
     this.factor = 1;
-    let most = 0;
-    for (let k = 1; k < this.starts.length; k++) most = Math.max(most, this.starts[k] - this.starts[k - 1]);
-    this.most = most;
     this.group = new THREE.Group();
     this.shafts = this.instances(new THREE.CylinderGeometry(1, 1, 1, 8).rotateX(Math.PI / 2).translate(0, 0, 0.5));
     this.heads = this.instances(new THREE.ConeGeometry(1, 1, 10).rotateX(Math.PI / 2).translate(0, 0, 0.5));
@@ -38,9 +30,23 @@ export class Arrows {
     };
   }
 
+  /** The forces of another run; false where there are more than there is room for. */
+  feed(arrays, { usual }, span) {
+    const starts = arrays["force starts"].values;
+    if (largestStep(starts) > this.most) return false;
+    this.starts = starts;
+    this.points = arrays["force points"].values;
+    this.places = arrays["force places"].values;
+    this.vectors = arrays["force vectors"].values;
+    this.kinds = arrays["force kinds"].values;
+    this.usual = usual || 1;
+    this.span = span;
+    return true;
+  }
+
   instances(geometry) {
     const material = new THREE.MeshLambertMaterial();
-    const made = new THREE.InstancedMesh(geometry, material, Math.max(1, this.most));
+    const made = new THREE.InstancedMesh(geometry, material, this.most);
     made.setColorAt(0, REACTION); // makes the array of colours
     made.frustumCulled = false;
     this.group.add(made);
@@ -108,4 +114,10 @@ export class Arrows {
       made.dispose();
     }
   }
+}
+
+function largestStep(starts) {
+  let most = 0;
+  for (let k = 1; k < starts.length; k++) most = Math.max(most, starts[k] - starts[k - 1]);
+  return most;
 }

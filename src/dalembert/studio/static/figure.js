@@ -6,13 +6,18 @@ const TRAIL = 160;
 /** More points than these are drawn small and leave no trail but the last one. */
 const FEW = 12;
 const MOST_ROUND_BARS = 400;
+/** For the computation of a frame, which makes no objects. */
+const [FROM, TO, AXIS, SCALE] = Array.from({ length: 4 }, () => new THREE.Vector3());
+const [TURN, MATRIX, UP] = [new THREE.Quaternion(), new THREE.Matrix4(), new THREE.Vector3(0, 0, 1)];
 
 export class Figure {
-  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale. */
-  constructor(root, { shape, values }, { bars, solids, radii }, { span, colour, ghost = false }) {
+  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale; coarse: few faces. */
+  constructor(root, { shape, values }, { bars, solids, radii }, { span, name, colour, ghost = false, coarse = false }) {
+    this.signature = signature(shape, { bars, solids }, { name });
     this.values = values;
     [, this.count] = shape;
     this.rows = shape[0];
+    this.ghost = ghost;
     this.places = new Float32Array(3 * this.count);
     this.group = new THREE.Group();
     this.root = root;
@@ -20,20 +25,19 @@ export class Figure {
     this.bars = bars;
     const solid = solids.length > 0;
     const many = this.count > FEW;
-    this.radius = span * (ghost ? 0.007 : many ? 0.011 : 0.02);
-    this.bar = span * (ghost ? 0.0015 : many ? 0.004 : 0.006);
+    this.size(span);
     this.radii = radii; // of spheres
     const tint = (k) => colour ?? COLOURS[k % COLOURS.length];
     const material = (options) =>
-      new THREE.MeshStandardMaterial({ roughness: 0.55, transparent: ghost, opacity: ghost ? 0.5 : 1, ...options });
+      new THREE.MeshLambertMaterial({ transparent: ghost, opacity: ghost ? 0.5 : 1, ...options });
     if (!solid) {
-      this.balls = new THREE.InstancedMesh(new THREE.SphereGeometry(1, 20, 14), material({}), this.count);
+      this.balls = new THREE.InstancedMesh(ball(many && (coarse || this.count > 200)), material({}), this.count);
       const paint = new THREE.Color();
       for (let k = 0; k < this.count; k++) this.balls.setColorAt(k, paint.set(many ? tint(0) : tint(k)));
       this.add(this.balls);
     }
     if (bars.length && !solid && bars.length <= MOST_ROUND_BARS) {
-      const rod = new THREE.CylinderGeometry(1, 1, 1, 10).rotateX(Math.PI / 2);
+      const rod = new THREE.CylinderGeometry(1, 1, 1, many && coarse ? 5 : 10, 1, true).rotateX(Math.PI / 2);
       this.rods = new THREE.InstancedMesh(rod, material({ color: colour ?? "#56616b" }), bars.length);
       this.add(this.rods);
     } else if (bars.length) {
@@ -44,14 +48,36 @@ export class Figure {
       this.add(this.edges);
     }
     if (bars.some((bar) => bar.includes(null)) && !ghost) {
-      const post = new THREE.Mesh(new THREE.BoxGeometry(1, 1, 1), material({ color: "#7d8790" }));
-      post.scale.setScalar(1.5 * this.radius);
-      this.add(post);
+      this.post = new THREE.Mesh(new THREE.BoxGeometry(1, 1, 1), material({ color: "#7d8790" }));
+      this.post.scale.setScalar(1.5 * this.radius);
+      this.add(this.post);
     }
     this.bodies = solids.map((faces, k) => this.body(faces, material({ color: tint(k), flatShading: true })));
     this.trails = [];
     const trailing = solid || ghost ? [] : many ? [this.count - 1] : [...Array(this.count).keys()];
     for (const k of trailing) this.trails.push({ point: k, line: this.trail(many ? tint(0) : tint(k)) });
+  }
+
+  /** How large balls and bars are in a scene of this size. */
+  size(span) {
+    const many = this.count > FEW;
+    this.radius = span * (this.ghost ? 0.007 : many ? 0.011 : 0.02);
+    this.bar = span * (this.ghost ? 0.0015 : many ? 0.004 : 0.006);
+    this.post?.scale.setScalar(1.5 * this.radius);
+  }
+
+  /** Whether a run can be drawn by what is there. */
+  fits({ shape }, scene, options) {
+    return this.signature === signature(shape, scene, options);
+  }
+
+  /** Another run of the same points: geometries and shaders are kept. */
+  feed({ shape, values }, span, { radii }) {
+    this.radii = radii;
+    this.values = values;
+    this.rows = shape[0];
+    this.size(span);
+    return this;
   }
 
   add(object) {
@@ -130,18 +156,15 @@ export class Figure {
       positions.needsUpdate = true;
     }
     if (!this.rods) return;
-    const [from, to, axis] = [new THREE.Vector3(), new THREE.Vector3(), new THREE.Vector3()];
-    const [turn, scale, matrix] = [new THREE.Quaternion(), new THREE.Vector3(), new THREE.Matrix4()];
-    const z = new THREE.Vector3(0, 0, 1);
-    this.bars.forEach(([a, b], k) => {
-      this.end(a, from);
-      this.end(b, to);
-      axis.subVectors(to, from);
-      const length = axis.length();
-      turn.setFromUnitVectors(z, axis.divideScalar(length || 1));
-      matrix.compose(from.add(to).multiplyScalar(0.5), turn, scale.set(this.bar, this.bar, length || 1e-12));
-      this.rods.setMatrixAt(k, matrix);
-    });
+    for (let k = 0; k < this.bars.length; k++) {
+      this.end(this.bars[k][0], FROM);
+      this.end(this.bars[k][1], TO);
+      AXIS.subVectors(TO, FROM);
+      const length = AXIS.length();
+      TURN.setFromUnitVectors(UP, AXIS.divideScalar(length || 1));
+      MATRIX.compose(FROM.add(TO).multiplyScalar(0.5), TURN, SCALE.set(this.bar, this.bar, length || 1e-12));
+      this.rods.setMatrixAt(k, MATRIX);
+    }
     this.rods.instanceMatrix.needsUpdate = true;
   }
 
@@ -208,6 +231,14 @@ export class Figure {
       if (object.isInstancedMesh) object.dispose();
     });
   }
+}
+
+function signature([, count], { bars, solids }, { name }) {
+  return JSON.stringify([name, count, bars, solids]);
+}
+
+function ball(coarse) {
+  return coarse ? new THREE.IcosahedronGeometry(1, 1) : new THREE.SphereGeometry(1, 20, 14);
 }
 
 function buffer(size) {

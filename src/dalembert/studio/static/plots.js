@@ -51,7 +51,9 @@ export class Plots {
       if (kept) kept.chart.setData(data);
       else this.shown.set(plot.key, { signature, ...this.chart(plot, curves, data) });
     }
-    for (const { key } of this.list) if (this.shown.has(key)) this.home.append(this.shown.get(key).frame);
+    const frames = this.list.flatMap(({ key }) => (this.shown.has(key) ? [this.shown.get(key).frame] : []));
+    const there = [...this.home.children].filter((child) => frames.includes(child));
+    if (frames.some((frame, k) => frame !== there[k])) this.home.append(...frames);
   }
 
   /** Error at the end against seconds, both by powers of ten: one curve for each method. */
@@ -124,7 +126,8 @@ export class Plots {
     if (!u.mark) return;
     const x = u.valToPos(this.now, "x");
     u.mark.style.transform = `translateX(${x}px)`;
-    u.mark.hidden = !(x >= 0 && x <= u.over.clientWidth);
+    const inside = x >= 0 && x <= u.bbox.width / devicePixelRatio + 1;
+    if (u.mark.hidden === inside) u.mark.hidden = !inside;
   }
 
   show(now) {
@@ -164,7 +167,9 @@ function brief(x) {
 
 /** A logarithm shows nothing of zeros. */
 function positive(values) {
-  return Array.from(values, (x) => (x > 0 ? x : null));
+  const shown = new Array(values.length);
+  for (let k = 0; k < values.length; k++) shown[k] = values[k] > 0 ? values[k] : null;
+  return shown;
 }
 
 /** Whole decades, two at least. */

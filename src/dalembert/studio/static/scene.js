@@ -12,7 +12,8 @@ export class Scene {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
+    this.slow = drawnByProcessor();
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.slow });
     this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
     this.world = new THREE.Scene();
     this.root = new THREE.Group(); // turns the system's upward direction to z
@@ -44,12 +45,13 @@ export class Scene {
 
   /** Take the points of a message; the view stays where it is unless the system is another one. */
   take({ header, arrays }) {
-    for (const figure of this.figures) figure.dispose();
+    const before = this.figures;
     this.figures = [];
-    this.arrows?.dispose();
-    this.arrows = null;
     this.times = arrays.t.values;
-    if (!header.scene) return false;
+    if (!header.scene) {
+      for (const figure of before) figure.dispose();
+      return false;
+    }
     const { flat, up } = header.scene;
     this.flat = flat;
     this.root.quaternion.setFromUnitVectors(new THREE.Vector3(...up), new THREE.Vector3(0, 0, 1));
@@ -59,13 +61,24 @@ export class Scene {
     );
     const size = this.box.getSize(new THREE.Vector3());
     const span = Math.max(size.x, size.y, size.z) || 1;
-    const add = (name, options) =>
-      this.figures.push(new Figure(this.root, arrays[name], header.scene, { span, ...options }));
+    const add = (name, options) => {
+      const given = { span, name, coarse: this.slow, ...options };
+      const kept = before.findIndex((figure) => figure.fits(arrays[name], header.scene, given));
+      if (kept >= 0) this.figures.push(before.splice(kept, 1)[0].feed(arrays[name], span, header.scene));
+      else this.figures.push(new Figure(this.root, arrays[name], header.scene, given));
+    };
     for (let k = 0; k < header.fan; k++) add(`fan ${k}`, { colour: FAN, ghost: true });
     if (arrays.beside) add("beside", { colour: BESIDE });
     add("points", {});
     this.main = this.figures[this.figures.length - 1];
-    if (header.forces) this.arrows = new Arrows(this.root, arrays, header.forces, span);
+    for (const figure of before) figure.dispose();
+    if (!header.forces) {
+      this.arrows?.dispose();
+      this.arrows = null;
+    } else if (!this.arrows?.feed(arrays, header.forces, span)) {
+      this.arrows?.dispose();
+      this.arrows = new Arrows(this.root, arrays, header.forces, span);
+    }
     const kind = `${flat} ${arrays.points.shape[1]} ${up}`;
     for (const edge of ["side", "top"]) document.getElementById(`look-${edge}`).disabled = flat; // seen from its edge
     if (kind !== this.kind || span > 1.6 * this.span || span < 0.5 * this.span) {
@@ -263,6 +276,15 @@ export class Scene {
     const local = this.root.worldToLocal(hit);
     return this.flat ? [local.x, local.z] : local.toArray();
   }
+}
+
+/** Whether there is no GPU: then smooth edges cost more than everything else. */
+function drawnByProcessor() {
+  const context = document.createElement("canvas").getContext("webgl2");
+  const known = context?.getExtension("WEBGL_debug_renderer_info");
+  const name = known ? context.getParameter(known.UNMASKED_RENDERER_WEBGL) : "";
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(name);
 }
 
 /** The box around all points at all times, and the origin where a bar begins there. */
