@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 import threading
-import time
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -283,16 +282,16 @@ def test_a_run_in_progress_is_given_up():
 
 
 def test_what_may_wait_is_done_when_nothing_else_is_asked_for():
-    worker, done, finished = Worker(), [], threading.Event()
+    worker, done, begun, finished = Worker(), [], threading.Event(), threading.Event()
 
     def first(check):
         worker.submit_later("page", lambda check: done.append("given up"), 0.2)
+        begun.set()
 
     worker.submit("page", first)
     worker.submit("other", lambda check: worker.submit_later("other", lambda check: done.append("rest"), 0.01))
     worker.submit("third", lambda check: worker.submit_later("third", lambda check: finished.set(), 0.3))
-    while first in worker._waiting.values() or worker._owner is not None:
-        time.sleep(0.001)
+    assert begun.wait(5)
     worker.submit("page", lambda check: done.append("newer"))
     assert finished.wait(5)
     worker.close()
