@@ -91,6 +91,7 @@ SHOTS: tuple[tuple[str, str, Callable[[Any], None] | None, dict[str, int]], ...]
     ("heavy-top", "show/heavy-top", dark, WIDE),
     ("rolling-disc", "show/rolling-disc", top, WIDE),
     ("contact", "show/bouncing-ball", at(1.0), WIDE),
+    ("forces", "show/rocking-block", at(0.5), WIDE),
     ("phone", "show/double-pendulum", at(3.0), PHONE),
 )
 

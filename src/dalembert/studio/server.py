@@ -47,6 +47,7 @@ def bound_socket(port: int = 0) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # a browser that is quicker than the server waits
     except OSError as error:
         listening.close()
         reason = error.strerror or str(error)
