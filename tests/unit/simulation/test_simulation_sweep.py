@@ -21,7 +21,9 @@ RUN = {"t": (0.0, 1.0), "h": 0.01, "save_every": 20, "piece": 16}
 
 
 def contents(store: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(store)): file.read_bytes() for file in store.rglob("*") if file.is_file()}
+    """What is read of a store: a worker that was killed may have left a file which it had not finished."""
+    files = [file for file in store.rglob("*") if file.is_file() and file.suffix != ".part"]
+    return {str(file.relative_to(store)): file.read_bytes() for file in files}
 
 
 def small(store, **more):
