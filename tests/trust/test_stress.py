@@ -1,7 +1,7 @@
 """Runs of many kinds at the same time in threads, in forked children and under Ctrl-C.
 
-They give the numbers of a run alone, or an error of a kind that is known. DALEMBERT_STRESS_SECONDS says for how long (30
-for each test by default).
+They give the numbers of a run alone, or an error of a kind that is known. DALEMBERT_STRESS_SECONDS says for how long
+(30 for each test by default).
 """
 
 import concurrent.futures
