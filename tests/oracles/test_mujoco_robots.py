@@ -66,6 +66,10 @@ class Twin:
                 q[start : start + 3] = d
                 B[start : start + 3] = np.cross(turns.T, d).T
                 start += 3
+        for k, (number, _) in enumerate(self.system.followed_coordinates):  # angles of joints with rotors
+            joint, place = self.compiled.joint(self.system.joints[number].name), self.system._placed_size + k
+            q[place] = self.data.qpos[joint.qposadr[0]] - self.compiled.qpos0[joint.qposadr[0]]
+            B[place, joint.dofadr[0]] = 1.0
         return q, B
 
     def mass(self) -> np.ndarray:
