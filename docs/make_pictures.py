@@ -14,6 +14,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+import matplotlib.pyplot as plt
 import numpy as np
 import page_code
 from PIL import Image
@@ -177,6 +178,7 @@ def example_pictures(*names: str) -> None:
         os.chdir(folder)
         try:
             for name in names:
+                plt.close("all")  # each begins with a figure of its own
                 sys.argv = [f"{name}.py"]
                 runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
                 (PICTURES / f"{name}.png").write_bytes(pathlib.Path(f"{name}.png").read_bytes())
