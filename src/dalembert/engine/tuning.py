@@ -110,6 +110,10 @@ class Tuning:
     #: Operations after which a chunk returns to Python (a fixed number, so that a run never depends on the
     #: clock).
     chunk_operations: int = 200_000_000
+    #: Steps of more operations are not compiled for lanes: one instruction each takes LLVM half a minute from there on.
+    most_operations_in_lanes: int = 100_000
+    #: Scales are measured anew at least after so many single steps.
+    scales_kept: int = 1024
     #: The first run with some code, if it takes fewer steps, gets code that is there soon (`machine/effort.py`).
     short_run: int = 50_000
     #: Numbers of saved states that a chunk of a single run, and one of a batch, may hold.

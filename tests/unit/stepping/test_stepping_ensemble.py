@@ -26,9 +26,9 @@ Q0, V0 = np.array([[1.0, 0.0], [0.0, -1.0], [0.6, -0.8]]), np.array([[0.0, 0.3],
 
 
 @pytest.fixture
-def small_limit(monkeypatch):
+def small_limit(tune):
     forget_ensembles()
-    monkeypatch.setattr(ensemble, "MOST_OPERATIONS", 10)
+    tune(most_operations_in_lanes=10)
     yield
     forget_ensembles()
 

@@ -157,12 +157,7 @@ class Sweep:
 def _driver(pointers: int):
     """The loop over the steps of a sweep, for steps with so many pointer arguments."""
     code, _ = compile_text(_driver_text(pointers), effort=2)
-    _KEPT.append(code)
     return code.function("sweep", *[ctypes.c_void_p] * 8)
-
-
-#: code must outlive the functions made of it
-_KEPT: list = []
 
 
 def _driver_text(pointers: int) -> str:

@@ -33,9 +33,11 @@ class NativeCode:
             self._engine.finalize_object()
         self._addresses: dict[str, int] = {}
 
-    def function(self, name: str, *argument_types):
-        """A callable that releases the interpreter lock while it runs."""
-        return ctypes.CFUNCTYPE(None, *argument_types)(self.address(name))
+    def function(self, name: str, *argument_types, result: type | None = None):
+        """A callable that releases the interpreter lock while it runs. It keeps the code, which must outlive it."""
+        found = ctypes.CFUNCTYPE(result, *argument_types)(self.address(name))
+        found.code = self  # pyright: ignore[reportAttributeAccessIssue]
+        return found
 
     def address(self, name: str) -> int:
         """Where a function lies, for other compiled code."""

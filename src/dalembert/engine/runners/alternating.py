@@ -64,9 +64,7 @@ def _alternate(of_first: int, of_second: int):
         calls.append((names[0], ", ".join(f"ptr {each}" for each in names[1:])))
     text = _text(loads, calls)
     code, _ = compile_text(text, effort=2)
-    _KEPT.append(code)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
-    return kind(code.address("alternate"))
+    return code.function("alternate", *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3, result=ctypes.c_int64)
 
 
 def _text(loads: list[str], calls: list[tuple[str, str]]) -> str:
@@ -124,7 +122,3 @@ exit:
   ret i64 %found
 }}
 """
-
-
-#: code must outlive the functions made of it
-_KEPT: list = []

@@ -30,8 +30,6 @@ from .translation import TooLarge
 
 #: Groups of lanes are handed to the cores in so many pieces each, so that none waits long for the others.
 PIECES_A_CORE = 8
-#: Steps of more operations are not compiled for lanes: one instruction each takes LLVM half a minute from there on.
-MOST_OPERATIONS = 100_000
 #: Bytes of the stack that compiled code may take for each number of a lane (measured: 5), and beside those.
 STACK_A_NUMBER, STACK_BESIDE = 8, 1 << 20
 #: Bytes from which on only a thread of ours, whose stack is large enough, runs the code.
@@ -58,7 +56,7 @@ class EnsembleRun:
         self.width = lanes()
         self.step = build_step_program(functions, states[0], t0, h, parameters[0])
         operations = self.step.statistics["operations_per_step"]
-        if operations > MOST_OPERATIONS:
+        if operations > tuning().most_operations_in_lanes:
             raise TooLarge(f"a step takes {operations} operations")
         self._compiled = Compiled(self.step, Arithmetic(width=self.width), compensated)
         self._scaling = NewtonScaling(self.step)
@@ -211,7 +209,7 @@ class LaneSteps:
         run = self._run
         if self._left <= 0:
             run._weights[:] = run._scaled(self._t0, self._h)
-            self._left = max(1, min(self.taken, SCALES_KEPT))
+            self._left = max(1, min(self.taken, tuning().scales_kept))
         self._left -= steps
         run._counters[:, 2:] = (0, OK)
         others = []
@@ -302,10 +300,6 @@ def _stacks_of(size: int) -> Iterator[None]:
             threading.stack_size(before)
 
 
-#: Scales are measured at least after so many steps.
-SCALES_KEPT = 1024
-
-
 @functools.cache
 def _walk_groups():
     """A compiled loop that runs the step of groups first, ..., last - 1, each with pointers of its own."""
@@ -341,9 +335,4 @@ done:
 """,
         effort=2,
     )
-    _KEPT.append(code)
     return code.function("walk", *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)
-
-
-#: code must outlive the functions made of it
-_KEPT: list = []

@@ -225,12 +225,7 @@ class PhasedRun(Runner):
 def _driver(pointers: int):
     """The loop over steps and phases, for steps with so many pointer arguments."""
     code, _ = compile_text(_driver_text(pointers), effort=2)
-    function = code.function("drive", *[ctypes.c_void_p] * 13)
-    _KEPT.append(code)
-    return function
-
-
-_KEPT: list = []
+    return code.function("drive", *[ctypes.c_void_p] * 13)
 
 
 def _driver_text(pointers: int) -> str:

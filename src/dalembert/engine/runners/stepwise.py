@@ -21,12 +21,11 @@ from ..code.step_memory import pointer_to
 from ..contract import FIRST_CONTRACTION, HISTORY, OK, Carry, Runner
 from ..machine.compilation import compile_text
 from ..scales.compiled_scaling import CompiledScaling
+from ..tuning import tuning
 from .native import NativeRun
 
 #: States are saved after so many steps: never.
 NEVER = 2**62
-#: Scales are measured at least after so many steps.
-SCALES_KEPT = 1024
 _TIME, _WEIGHTS = (POINTERS.index(name) for name in ("time", "weights"))
 
 
@@ -176,7 +175,7 @@ class CompiledSteps(Stepwise):
             block[self._held["weights"]] = runner.scales(self.carry, self._t0, self._h, self.parameters)
         self._table[0] = runner.address()
         self._target = self.taken
-        self._left = max(1, min(self._target, SCALES_KEPT))
+        self._left = max(1, min(self._target, tuning().scales_kept))
 
     @property
     def taken(self) -> int:
@@ -237,7 +236,7 @@ class LoneSteps(CompiledSteps):
         self._begin(t, h, begin)
         if self._taken >= self._next_scales:
             self._scales_of_a_whole_step(t, h)
-            self._next_scales = self._taken + max(1, min(self._taken, SCALES_KEPT))
+            self._next_scales = self._taken + max(1, min(self._taken, tuning().scales_kept))
         self._taken += 1
         self._call(self._table_at)
         return OK if self._counters[3] == OK else self._cured(t, h, begin)
@@ -287,9 +286,4 @@ define void @once(ptr %table) {{
 }}
 """
     code, _ = compile_text(text, effort=2)
-    _KEPT.append(code)
     return code.function("once", ctypes.c_void_p)
-
-
-#: code must outlive the functions made of it
-_KEPT: list = []

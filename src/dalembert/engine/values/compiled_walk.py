@@ -24,12 +24,7 @@ _GIVES_TRUTH = (*_LOGIC, "lt", "le", "gt", "ge", "eq", "ne", "finite")
 def compiled_walk(operations: tuple[tuple[str, int], ...], samples: int = 1):
     """The walk for operations given by name and number of operands; their codes are their places."""
     code, _ = compile_text(_text(operations, samples), effort=1)
-    _KEPT.append(code)
     return code.function("walk", *[ctypes.c_void_p] * 4, ctypes.c_int64, *[ctypes.c_void_p] * 3)
-
-
-#: code must outlive the functions made of it
-_KEPT: list = []
 
 
 def _text(operations: tuple[tuple[str, int], ...], samples: int) -> str:
