@@ -29,6 +29,7 @@ from .large_systems import large_systems_table
 from .longer_chains import longer_chains_table
 from .mechanisms import mechanisms_table
 from .pages import DOCS, ROOT, fill
+from .plan_orders import plan_orders_table
 from .roundoff import constraint_table, energy_table
 from .spheres import spheres_table
 from .tables import Table
@@ -36,7 +37,7 @@ from .work_precision import work_precision_table
 
 PICTURE = DOCS / "pictures" / "compensated_summation.png"
 PAGE, FRONT, SUMMATION = DOCS / "benchmarks.md", ROOT / "README.md", DOCS / "compensated_summation.md"
-CHOICE = DOCS / "choose_a_method.md"
+CHOICE, CONTROL = DOCS / "choose_a_method.md", DOCS / "control.md"
 
 
 def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[str, Callable[[], dict[str, Table]]]:
@@ -55,6 +56,9 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "constraints": lambda: {"constraints": constraint_table(share)},
         "compensated": lambda: {"compensated": energy_table(share, picture)},
         "work_precision": lambda: {"work_precision": work_precision_table(share)},
+        "plan_orders": lambda: {
+            "plan_orders": plan_orders_table(share, picture and picture.with_name("plan_orders.png"))
+        },
     }
 
 
@@ -83,6 +87,9 @@ def write(name: str, table: Table, on_what: str) -> None:
     if name == "work_precision":
         table.notes.append(on_what)
         fill(CHOICE, name, table.markdown())
+        return
+    if name == "plan_orders":  # errors, which are those of any machine
+        fill(CONTROL, name, table.markdown())
         return
     fill(PAGE, "machine", on_what)
     if name == "compensated":

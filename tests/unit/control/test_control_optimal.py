@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from control_systems import Blade, CartPole, Mass
-from scipy.linalg import expm
 from scipy.special import ellipk
 
 import dalembert as da
@@ -44,41 +43,6 @@ class FreeCart(CartPole):
 
 def slope(errors, steps):
     return -np.polyfit(np.log(steps), np.log(errors), 1)[0]
-
-
-def times_of_inputs(plan, method):
-    """The times at which the values of the inputs stand; a constant one is that of the middle."""
-    points = np.array(plan.control.points) if method.order > 2 else np.array([0.5])
-    return plan.t[:-1, None] + plan.h * points
-
-
-@pytest.mark.parametrize(("method", "order"), METHODS)
-def test_orders_of_a_linear_quadratic_problem(method, order):
-    """x'' = u - x from rest to rest in 2 s: x, u and the costates are those of the Hamiltonian equations."""
-    A, B = np.array([[0.0, 1.0], [-1.0, 0.0]]), np.array([[0.0], [1.0]])
-    whole = np.block([[A, -B @ B.T], [np.zeros((2, 2)), -A.T]])
-    start = np.concatenate([np.zeros(2), np.linalg.solve(expm(2.0 * whole)[:2, 2:], [1.0, 0.0])])
-
-    def exact(t):
-        return np.array([expm(whole * time) @ start for time in np.ravel(t)])
-
-    steps, errors = (5, 10, 20), []
-    for count in steps:
-        plan = da.optimal_control(
-            Mass(stiffness=1.0), method, ([0.0], [0.0]), ([1.0], [0.0]), horizon=2.0, steps=count, cost=effort
-        )
-        right, times = exact(plan.t), times_of_inputs(plan, method)
-        errors.append([
-            np.max(np.abs(plan.q[:, 0] - right[:, 0])),
-            np.max(np.abs(plan.costate - right[:, 2:])),
-            np.max(np.abs(plan.control.values[:, :, 0] + exact(times)[:, 3].reshape(times.shape))),
-        ])  # fmt: skip
-        assert plan.stats["defect"] < 1e-14
-    of_q, of_costate, of_u = np.array(errors).T
-    assert slope(of_q, steps) > order - 0.2
-    assert slope(of_costate, steps) > order - 0.2
-    # at the nodes of a step the input has the order of the stages
-    assert slope(of_u, steps) > {2: 1.8, 4: 2.8, 6: 3.8}[order]
 
 
 @pytest.mark.parametrize(("method", "order"), METHODS)
