@@ -86,11 +86,40 @@ def test_there_are_formulas(browser, site):
     page.context.close()
 
 
-def test_the_search_works_from_files(browser, site):
+#: What a reader may type, and a page that must then be among the first ones found.
+SEARCHES = {
+    "symplectic": "glossary",
+    "hidden constraint": "glossary",
+    "rolling without slipping": "rolling",
+    "checkpoint_every": "checkpoints",
+    "URDF": "multibody",
+    "bouncing ball": "contact",
+    "redundant": "starting_values",
+    "lyapunov": "derivatives",
+    "Painlevé": "failures",
+    "work_precision": "step_size",
+    "da.simulate": "api",
+    "lqr": "control",
+}
+
+
+@pytest.mark.parametrize(("words", "page_name"), SEARCHES.items(), ids=SEARCHES)
+def test_the_search_works_from_files(browser, site, words, page_name):
     page, troubles = opened(browser, site / "index.html", 1400)
     page.locator(".md-search__input").click()
-    page.keyboard.type("symplectic")
+    page.keyboard.type(words)
     page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
-    assert page.locator(".md-search-result__item").count() > 0
+    links = page.locator(".md-search-result__item > a").evaluate_all("found => found.map((a) => a.href)")
     page.context.close()
     assert troubles == []
+    first = [link.split("/")[-1].split("?")[0].split("#")[0] for link in links[:10]]
+    assert f"{page_name}.html" in first
+
+
+def test_a_search_for_a_word_that_is_on_no_page_finds_none(browser, site):
+    page, _ = opened(browser, site / "index.html", 1400)
+    page.locator(".md-search__input").click()
+    page.keyboard.type("zzyzx")
+    page.locator(".md-search-result__meta", has_text="No matching documents").wait_for(timeout=20_000)
+    assert page.locator(".md-search-result__item").count() == 0
+    page.context.close()
