@@ -267,6 +267,8 @@ def _methods() -> list[Target]:
                 "friction": "number", "tolerance": "number"}),
         Target("radau_iia", bounced(lambda **a: da.EventCapturing(da.radau_iia(**a))), lambda: {"stages": 2},
                {"stages": "integer"}),
+        Target("gauss_legendre", bounced(lambda **a: da.EventCapturing(da.gauss_legendre(**a))), lambda: {"stages": 2},
+               {"stages": "integer"}),
         Target("lobatto_iiia", bounced(lambda **a: da.EventCapturing(da.lobatto_iiia(**a))), lambda: {"stages": 3},
                {"stages": "integer"}),
         Target("half_explicit", bounced(lambda **a: da.EventCapturing(da.half_explicit(**a))), lambda: {"order": 4},

@@ -14,7 +14,7 @@ from .galerkin_lagrangian import GalerkinLagrangian
 from .langevin import Langevin
 from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
-from .runge_kutta import RungeKutta, half_explicit, lobatto_iiia, radau_iia
+from .runge_kutta import RungeKutta, gauss_legendre, half_explicit, lobatto_iiia, radau_iia
 from .spark import Spark, euler_spark, gauss_spark, lobatto_spark, standard_gauss
 from .spark_pairs import McLachlanPerlmutter, ModifiedLobatto
 from .spark_tableau import HolonomicPart, SparkTableau
@@ -59,6 +59,7 @@ __all__ = [
     "Taylor",
     "discrete_lagrangian",
     "euler_spark",
+    "gauss_legendre",
     "gauss_spark",
     "half_explicit",
     "keeps",

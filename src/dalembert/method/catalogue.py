@@ -12,7 +12,7 @@ from .event_capturing import EventCapturing
 from .galerkin import Galerkin
 from .moreau_jean import MoreauJean, SchatzmanPaoli
 from .rattle import Rattle, Shake
-from .runge_kutta import half_explicit, lobatto_iiia, radau_iia
+from .runge_kutta import gauss_legendre, half_explicit, lobatto_iiia, radau_iia
 from .spark import euler_spark, gauss_spark, lobatto_spark
 from .symplectic_euler import SymplecticEuler
 from .taylor import Taylor
@@ -81,6 +81,9 @@ CONTACT_CATALOGUE: dict[str, Entry] = {
     ),
     "event-capturing-lobatto-6": Entry(
         EventCapturing(lobatto_iiia(4)), "Lobatto IIIA between events, order 6", _CAPTURING
+    ),
+    "event-capturing-gauss-4": Entry(
+        EventCapturing(gauss_legendre(2)), "Gauss between events, symplectic, order 4", _CAPTURING
     ),
     "event-capturing-explicit-4": Entry(
         EventCapturing(half_explicit(4)), "half-explicit Runge-Kutta between events, order 4", _CAPTURING

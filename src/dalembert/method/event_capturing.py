@@ -35,7 +35,8 @@ class EventCapturing(Method):
     """Order p through impacts, accumulations of impacts, lasting contact, release, stick and slip.
 
     Args:
-        smooth: `radau_iia(s)`, `lobatto_iiia(s)` or `half_explicit(p)`; its order p is that of the method.
+        smooth: `radau_iia(s)`, `lobatto_iiia(s)`, `gauss_legendre(s)` (symplectic) or `half_explicit(p)`; its order p
+            is that of the method.
         constant: C; an event is enclosed in an interval of the length C h^{p+1}.
 
     Friction is treated in the plane (one friction direction a contact).
@@ -53,8 +54,8 @@ class EventCapturing(Method):
         smooth = radau_iia(2) if smooth is None else smooth
         if not isinstance(smooth, RungeKutta):
             raise InputError(
-                "smooth of EventCapturing must be da.radau_iia(s), da.lobatto_iiia(s) or da.half_explicit(p), "
-                f"got {smooth!r}."
+                "smooth of EventCapturing must be da.radau_iia(s), da.lobatto_iiia(s), da.gauss_legendre(s) or "
+                f"da.half_explicit(p), got {smooth!r}."
             )
         constant = positive("constant of EventCapturing", constant)
         self.smooth_part, self.constant = smooth, float(constant)

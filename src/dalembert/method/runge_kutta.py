@@ -2,11 +2,12 @@
 
     Y_i = y0 + h sum_j a_ij f(t0 + c_j h, Y_j),      y1 = y0 + h sum_j b_j f(t0 + c_j h, Y_j)
 
+    Gauss          collocation at the Gauss nodes, order 2s, symplectic and symmetric: b_i a_ij + b_j a_ji = b_i b_j
     Radau IIA      collocation at the Radau nodes, order 2s - 1, L-stable: b is the last row of A
     Lobatto IIIA   collocation at the Lobatto nodes, order 2s - 2, symmetric
     half-explicit  A strictly lower triangular; multipliers are found stage by stage
 
-The coefficients of the first two come from `tableau.py`, for any number of stages.
+The coefficients of the first three come from `tableau.py`, for any number of stages.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ class RungeKutta:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def gauss_legendre(stages: int) -> RungeKutta:
+    """Gauss with s >= 1 stages, order 2s: symplectic where the mass matrix is constant, and symmetric."""
+    nodes, weights, order = quadrature("gauss", stages)
+    return _tableau(f"gauss_legendre({stages})", order, runge_kutta_matrix("gauss", stages), weights, nodes)
 
 
 def radau_iia(stages: int) -> RungeKutta:

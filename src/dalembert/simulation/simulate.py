@@ -38,7 +38,7 @@ def simulate(
     progress: bool | Callable[[float], None] = False,
     project: bool = False,
     redundant: str = "refuse",
-    compensated: bool = True,
+    compensated: bool | None = None,
     engine: str = "auto",
     precision: str = "double",
     checkpoint: str | PathLike | None = None,
@@ -68,7 +68,8 @@ def simulate(
             them (of an adaptive run: of thousandths of the interval), and ends the run by raising an exception.
         project: move inconsistent starting values onto the constraints instead of refusing them.
         redundant: "refuse" dependent constraints, or "allow" them (multipliers of minimum norm).
-        compensated: add increments with compensated summation (event capturing adds no increments up).
+        compensated: add increments with compensated summation, as methods that add increments do by default; event
+            capturing adds none, and takes neither True nor False.
         engine: "native", "xla" or "auto"; for a batch also "cuda", on a GPU. `run.stats["engine"]` says which one ran.
         precision: "double", or "extended" for 80-bit floats (native engine on x86; arrays are numpy longdouble).
         checkpoint: a folder such as "run.zarr" to which the run is written while it is computed; the same call goes on
@@ -86,8 +87,9 @@ def simulate(
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    flags = (("project", project), ("compensated", compensated), ("retry", retry), ("tangent", tangent))
-    project, compensated, retry, tangent = (flag(name, value) for name, value in flags)
+    flags = (("project", project), ("retry", retry), ("tangent", tangent))
+    project, retry, tangent = (flag(name, value) for name, value in flags)
+    compensated = None if compensated is None else flag("compensated", compensated)
     progress = progress if takes(progress, 1) else flag("progress", progress)
     for name, other, value in (("q0", "y0", q0), ("p0", "z0", p0)):
         if value is not None and (y0 if other == "y0" else z0) is not None:

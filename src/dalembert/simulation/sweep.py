@@ -21,6 +21,7 @@ from ..errors import InputError
 from ..method import Method
 from ..notebook import TextBar, needs_text_bar
 from ..problem import AbstractSystem, parameter_record, prepared
+from ..problem.contact import RANGES
 from ..problem.starting import WithStart
 from ..stepping import assemble, member
 from ..stepping.consistent import prepare_start
@@ -95,7 +96,7 @@ def sweep(
     variables: tuple[str, ...] = ("q", "v", "energy", "constraint"),
     piece: int = PIECE,
     project: bool = False,
-    compensated: bool = True,
+    compensated: bool | None = None,
     progress: bool = False,
 ) -> Sweep:
     """Simulate one trajectory for every point of a grid, and keep all of them in one zarr store.
@@ -125,7 +126,8 @@ def sweep(
     steps = equal_steps(interval_, h).steps
     save_every = checked_save_every(save_every, steps)
     options = {
-        "save_every": save_every, "project": flag("project", project), "compensated": flag("compensated", compensated),
+        "save_every": save_every, "project": flag("project", project),
+        "compensated": None if compensated is None else flag("compensated", compensated),
     }  # fmt: skip
     flag("progress", progress)
     kept = _variables(variables)
@@ -161,11 +163,7 @@ def sweep(
 
 def _points(system, grid, combine: str, start, q0, v0, p0) -> _Points:
     values = _values(grid)
-    fields = {
-        field.name
-        for field in dataclasses.fields(system)
-        if field.type in (float, "float") and field.name not in ("restitution", "friction")
-    }
+    fields = {field.name for field in dataclasses.fields(system) if field.type in (float, "float")}
     for name in values:
         if name not in fields and name not in STARTS and start is None:
             raise InputError(
@@ -186,7 +184,8 @@ def _points(system, grid, combine: str, start, q0, v0, p0) -> _Points:
         (name if array.ndim == 1 else f"{name}_number"): array if array.ndim == 1 else index
         for (name, array), index in zip(chosen.items(), indices, strict=True)
     }
-    parameters = {name: array for name, array in chosen.items() if name in fields}
+    # of contacts one number for all of them, as batches have it: (trajectories, 1)
+    parameters = {name: array[:, None] if name in RANGES else array for name, array in chosen.items() if name in fields}
     total = len(indices[0])
     rows, second_name = _start_rows(system, chosen, parameters, total, start, {"q0": q0, "v0": v0, "p0": p0})
     return _Points(labels, Rows(parameters, *rows), second_name)
@@ -288,7 +287,7 @@ def _columns(points: _Points, kept, t, steps: int, save_every: int, piece: int, 
 def _identity(system, method, points: _Points, t, steps: int, options, kept) -> dict[str, Any]:
     """Everything on which the numbers depend, as JSON."""
     parameters, q0, second = points.part(slice(0, 1))
-    one = dataclasses.replace(system, **{name: float(array[0]) for name, array in parameters.items()})
+    one = dataclasses.replace(system, **{name: float(array[0].item()) for name, array in parameters.items()})
     given = {points.second_name: second[0]}
     began = prepare_start(
         one, q0[0], given.get("v0"), given.get("p0"), t[0], project=options["project"], redundant="refuse"

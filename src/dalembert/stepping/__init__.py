@@ -10,6 +10,9 @@ from .crossings import Crossing, Crossings, Found
 from .dense import TakenSteps, repeated_steps, runner_at
 from .drive import integrate
 from .ensemble import prepare_batch
+from .event_inside import SavedEvents
+from .event_members import of_member
+from .event_moment import MODE_PREFIX, ModeHistory
 from .events import EVENT_PREFIX, ContactEvent, Events
 from .members import Members, member, observe_batch
 from .model_check import independent_rows, layout_of
@@ -36,6 +39,7 @@ from .step_sizes import Adaptive, EqualSteps, equal_steps
 __all__ = [
     "CROSSING_INFO",
     "EVENT_PREFIX",
+    "MODE_PREFIX",
     "OBSERVABLES",
     "Adaptive",
     "Assembly",
@@ -51,11 +55,13 @@ __all__ = [
     "Given",
     "Layout",
     "Members",
+    "ModeHistory",
     "Options",
     "Prepared",
     "Report",
     "Rows",
     "Run",
+    "SavedEvents",
     "Search",
     "SearchFailure",
     "ShortSteps",
@@ -85,6 +91,7 @@ __all__ = [
     "multipliers",
     "observe",
     "observe_batch",
+    "of_member",
     "ok_after",
     "parameter_places",
     "prepare_batch",

@@ -4,6 +4,7 @@
     several members       side by side in vectors, or on a GPU                       (`ensemble.py`)
     random numbers        parameters that are drawn before every step               (`noisy_run.py`)
     event capturing       smooth steps up to the next event, and across it           (`event_run.py`)
+      of several members  one after the other, each with its own events              (`event_members.py`)
     many spheres          neighbours by cells, impulses by sweeps                    (`sphere_run.py`)
     events asked for      the same as without, and zeros between the rows            (`crossing_run.py`)
     one step size         chunk by chunk, in memory or into a store                  (`equal_steps.py`)
@@ -32,6 +33,7 @@ from .adaptive import run_adaptive_steps
 from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
+from .event_members import run_event_members
 from .event_run import run_events
 from .members import Members
 from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
@@ -52,7 +54,10 @@ def integrate(
     system, given = checked(system, method, options.engine, options.precision), Given(q0, v0, p0)
     kind = kind_of(system, method, given, options)
     if isinstance(method, EventCapturing):
-        return run_events(system, method, given, options, equal_steps(options.t, options.h))
+        grid = equal_steps(options.t, options.h)
+        if kind.members is not None:
+            return run_event_members(system, method, given, options, grid, kind.members)
+        return run_events(system, method, given, options, grid)
     if isinstance(system, Spheres) and isinstance(method, MoreauJean):
         return run_spheres(system, method, given, options, equal_steps(options.t, options.h))
     if isinstance(options.h, Adaptive):
@@ -82,13 +87,13 @@ def _run_traced(system: AbstractSystem, method: Method, given: Given, options: O
     if reason is not None and options.engine == "native":
         raise InputError(f'compiled code cannot take this run under jit, vmap and grad: {reason}. Use engine="auto".')
     if reason is None:
-        task = Task(functions, options.compensated, Grid(grid.steps, save_every), options.traced_check)
+        task = Task(functions, options.sums_compensated, Grid(grid.steps, save_every), options.traced_check)
         states, iterations, status, _ = native_run(task, state, grid.t0, grid.h, flat_parameters(system))
         stats = {"engine": "native (traced)"}
     else:
         result = run_traced(
             functions, state, jnp.asarray(grid.t0), jnp.asarray(grid.h), grid.steps // save_every, save_every,
-            flat_parameters(system), options.compensated,
+            flat_parameters(system), options.sums_compensated,
         )  # fmt: skip
         states, iterations, status = result.saved, result.iterations, result.status
         stats = {"engine": "xla (traced)", "engine_reason": reason}
@@ -108,7 +113,7 @@ def _run_batch(
     check_room(members * (grid.steps // save_every + 1), state_size(given.q0))
     found = integrate_ensemble(
         Members(system, given, grid.t0, members, options.project, options.redundant, grid.h),
-        Steps(method, grid.h, grid.steps, save_every, options.compensated, options.engine == "cuda"),
+        Steps(method, grid.h, grid.steps, save_every, options.sums_compensated, options.engine == "cuda"),
     )
     times = np.broadcast_to(grid.times(save_every)[: found.states.shape[1]], found.states.shape[:2])
     return Run(

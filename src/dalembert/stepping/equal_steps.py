@@ -29,7 +29,7 @@ def run_equal_steps(system: AbstractSystem, method: Method, given: Given, option
     if checkpoint is None:
         record = Record(plan, first)
     else:
-        about = Origin(quiet(system), method, prepared.functions, prepared.layout, start.rows, options.compensated)
+        about = Origin(quiet(system), method, prepared.functions, prepared.layout, start.rows, options.sums_compensated)
         record = checkpoint.record(plan, runner, first, about)
     try:
         with options.bar(steps) as report:

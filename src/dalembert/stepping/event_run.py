@@ -10,6 +10,7 @@ from ..arguments import interval
 from ..engine import Interruption, compile_time
 from ..method import EventCapturing
 from ..problem import AbstractSystem
+from .consistent import Start
 from .event_pieces import EventFailure
 from .event_record import EventRecord
 from .event_steps import EventLoop
@@ -22,11 +23,18 @@ from .step_sizes import EqualSteps
 
 
 def run_events(system: AbstractSystem, method: EventCapturing, given: Given, options: Options, grid: EqualSteps) -> Run:
+    """A run of one start."""
+    start = begin(system, method, given, options, grid.t0, strict=True)
+    check_room(grid.steps // checked_save_every(options.save_every, grid.steps) + 1, start.layout.n_state)
+    return events_from(system, method, start, options, grid)
+
+
+def events_from(
+    system: AbstractSystem, method: EventCapturing, start: Start, options: Options, grid: EqualSteps
+) -> Run:
     """Take the steps, with states saved on the regular grid."""
     t0, h, steps = grid
     t1, save_every = interval(options.t)[1], checked_save_every(options.save_every, steps)
-    start = begin(system, method, given, options, t0, strict=True)
-    check_room(steps // save_every + 1, start.layout.n_state)
     begun = time.perf_counter()
     status = ok_after(steps, t1)
     loop, record = EventLoop(system, method, start, t1, grid, options.engine), EventRecord(save_every)
@@ -71,4 +79,5 @@ def run_events(system: AbstractSystem, method: EventCapturing, given: Given, opt
             "events": len(loop.events),
         },
         events=Events.of(loop.events, start.layout.directions),
+        more=loop.history.arrays(),
     )

@@ -29,6 +29,7 @@ from .consistent import Start
 from .contact_modes import choose_modes, impact
 from .event_chunks import SmoothChunks
 from .event_kernels import SmoothStep, Watched
+from .event_moment import ModeHistory, Moment
 from .event_pieces import EventFailure, Pieces
 from .event_projection import projected
 from .event_record import Rows
@@ -65,6 +66,8 @@ class EventLoop:
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
         self.modes = free_modes(layout.contacts)
+        self.history = ModeHistory()
+        self.history.note(t0, self.modes)
         self.events: list[ContactEvent] = []
         self.impulse = np.zeros(self._shape)
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
@@ -73,6 +76,15 @@ class EventLoop:
         self._chunks = SmoothChunks(self._pieces, h, steps)
 
     # -- time ----------------------------------------------------------------------------------------------------
+
+    @property
+    def moment(self) -> Moment:
+        """Where the motion is."""
+        return Moment(self.t, self.y, self.modes, self._fastest, self._far, self._fast)
+
+    def move_to(self, moment: Moment) -> None:
+        """Go on from there."""
+        self.t, self.y, self.modes, self._fastest, self._far, self._fast = moment
 
     def go_on(self, k: int, most: int) -> Rows:
         """From the step k at least one step and at most so many: compiled ones as long as nothing happens, else a
@@ -135,6 +147,7 @@ class EventLoop:
                 "or check restitution, friction and gap near this state.",
             )
         self.t = end
+        self.history.note(self.t, self.modes)
         if self._rows is not None:
             self._test_all_rows(self._rows)
 
@@ -243,11 +256,12 @@ class EventLoop:
         watched = self._watch()
         limits = self._touching_limits(watched)
         hitting = (watched.gap <= limits.gap) & (watched.velocity[:, 0] < -limits.velocity)
+        none = np.zeros(self._shape[0], bool)
         if np.any(hitting):
             self._impact(0.0, hitting)
-            return
-        none = np.zeros(self._shape[0], bool)
-        self._choose(watched.velocity, none, none)
+        else:
+            self._choose(watched.velocity, none, none)
+        self.history.note(self.t, self.modes)
 
     def _pass(self, found: list[Found], left: float) -> None:
         """Through the first of the events found, and those that are not to be told from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -23,8 +23,13 @@ from .step import Layout
 
 def member(system: AbstractSystem, index: int) -> AbstractSystem:
     """One member of a batch of systems."""
-    changes = {name: getattr(system, name)[index] for name in batched_fields(system)}
+    changes = {name: _value(getattr(system, name)[index]) for name in batched_fields(system)}
     return dataclasses.replace(system, **changes) if changes else system
+
+
+def _value(row) -> Any:
+    """What a member has of a batched field: a number, or the numbers of its contacts."""
+    return row[0] if np.shape(row) == (1,) else row
 
 
 def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
@@ -37,10 +42,10 @@ def parameter_rows(system: AbstractSystem, members: int) -> np.ndarray:
         offset = 0
         for path, leaf in leaves:
             if isinstance(leaf, float | np.ndarray | np.generic | jax.Array):
-                position[jax.tree_util.keystr(path).lstrip(".")] = offset
+                position[jax.tree_util.keystr(path).lstrip(".")] = slice(offset, offset + np.size(leaf))
                 offset += np.size(leaf)
         for name in batched_fields(system):
-            rows[:, position[name]] = np.asarray(getattr(system, name))
+            rows[:, position[name]] = np.asarray(getattr(system, name)).reshape(members, -1)
     return rows
 
 
@@ -89,6 +94,7 @@ class Members:
     project: bool = False
     redundant: str = "refuse"
     h: float = 0.0
+    strict: bool = False  # whether small penetrations are refused too
 
     @cached_property
     def first(self) -> AbstractSystem:
@@ -121,7 +127,7 @@ class Members:
         v0, p0 = (second[k], None) if name == "v0" else (None, second[k])
         return prepare_start(
             member(self.system, k), q[k], v0, p0, self.t0, project=self.project, redundant=self.redundant,
-            judged=Judged(h=self.h),
+            judged=Judged(self.strict, self.h),
         )  # fmt: skip
 
     @cached_property

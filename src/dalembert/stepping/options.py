@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..method import EventCapturing, Langevin, Method, RungeKutta, SparkTableau
 from ..multibody import Spheres
 from ..problem import AbstractSystem, DifferentialAlgebraicInequality, Event, prepared
+from ..problem.contact import RANGES
 from .consistent import is_traced
 from .loop import Keeping
 from .step import check_fit
@@ -40,7 +41,7 @@ class Options:
     progress: bool | Callable[[float], None] = False
     project: bool = False
     redundant: str = "refuse"
-    compensated: bool = True
+    compensated: bool | None = None  # where nothing is said, as far as a method adds increments
     engine: str = "auto"
     precision: str = "double"
     retry: bool = False
@@ -58,6 +59,11 @@ class Options:
         from .progress import progress_bar  # loads rich, which most runs do not need
 
         return progress_bar(steps)
+
+    @property
+    def sums_compensated(self) -> bool:
+        """Whether increments are added with compensated summation."""
+        return self.compensated is not False
 
     @property
     def extended(self) -> bool:
@@ -118,15 +124,12 @@ def array_shape(value) -> tuple[int, ...]:
 
 
 def batched_fields(system: AbstractSystem) -> list[str]:
-    """Fields declared as `float` that hold one value a member. Those of contacts may hold one value a contact."""
+    """Fields declared as `float` that hold one value a member. Those of contacts may hold one value a contact: of a
+    batch they are (members, contacts), or (members, 1) for all contacts of a member."""
     if not isinstance(system, AbstractSystem):
         return []
-    scalar = [
-        field.name
-        for field in dataclasses.fields(system)
-        if field.type in (float, "float") and field.name not in ("restitution", "friction")
-    ]
-    return [name for name in scalar if np.ndim(getattr(system, name)) == 1]
+    scalar = [field.name for field in dataclasses.fields(system) if field.type in (float, "float")]
+    return [name for name in scalar if np.ndim(getattr(system, name)) == (2 if name in RANGES else 1)]
 
 
 def kind_of(system: AbstractSystem, method: Method, given: Given, options: Options) -> Kind:
@@ -141,7 +144,7 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     if isinstance(system, Spheres) and not (single and one_size):
         raise InputError("da.Spheres are simulated in single runs with numbers and one step size h.")
     if isinstance(method, EventCapturing):
-        _check_events(options, single, one_size)
+        _check_events(options, kind, one_size)
     elif isinstance(method, Langevin):
         _check_random(options, single, one_size)
     elif not one_size:
@@ -168,26 +171,31 @@ def _check_direction(system: AbstractSystem, method: Method, options: Options) -
             )
 
 
-def _check_events(options: Options, single: bool, one_size: bool) -> None:
+def _check_events(options: Options, kind: Kind, one_size: bool) -> None:
     if options.retry or options.checkpoint:
         raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
     if options.engine == "cuda":
         raise InputError(
-            'engine="cuda" takes batches in which all members do the same at the same time, and event capturing takes '
-            'single runs. Use engine="auto".'
+            'engine="cuda" takes batches in which all members do the same at the same time; with event capturing every '
+            'member has its own events. Use engine="auto".'
         )
     if options.extended:
-        raise InputError('event capturing is computed in double precision; use precision="double".')
-    if not options.compensated:
+        raise InputError(
+            "event capturing is computed in double precision, since the search for events and the laws of impact are: "
+            'use precision="double".'
+        )
+    if options.compensated is not None:
         raise InputError(
             "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
             "has no meaning for it. Leave compensated out."
         )
-    if not single:
+    if kind.traced:
         raise InputError(
-            "event capturing is for a single run with numbers: when events happen depends on them. Under jit, vmap and "
-            "grad and for a batch use da.MoreauJean()."
+            "event capturing is for numbers: when events happen depends on them. Under jit, vmap and grad use "
+            "da.MoreauJean(); a batch is q0 of the shape (members, n), or a parameter as an array."
         )
+    if kind.members is not None and options.progress:
+        raise InputError("a batch is computed in one call, of which nothing can be shown: use progress=False.")
     if not one_size:
         raise InputError(f"event capturing takes one number as h, the largest step; got {options.h!r}.")
 

@@ -45,12 +45,17 @@ def begin(
         system, *given, t0, project=options.project, redundant=options.redundant, any_velocity=options.any_velocity,
         judged=Judged(strict, usual_size(options.h)),
     )  # fmt: skip
-    state = start.state
+    check_suits(system, method, start, t0)
+    return start
+
+
+def check_suits(system: AbstractSystem, method: Method, start: Start, t0: float) -> None:
+    """Refuse a start that does not suit the method."""
     if type(method).misfit_at is not Method.misfit_at:
+        state = start.state
         reason = method.misfit_at(facts_at(system, method, start.rows, t0, state.q, state.v, state.p))
         if reason is not None:
             raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
-    return start
 
 
 def prepare_run(system: AbstractSystem, method: Method, q0, v0, p0, t0: float, options: Options) -> Prepared:
@@ -103,9 +108,9 @@ class Prepared:
         def build(functions: StepFunctions, state: np.ndarray, t: float):
             compiled = options.engine != "auto" or options.extended
             if start.layout.contacts and not compiled and has_many_contacts(functions, start.layout):
-                return ContactRun(functions, options.compensated)
+                return ContactRun(functions, options.sums_compensated)
             wanted = EngineOptions(
-                compensated=options.compensated, engine=options.engine, extended=options.extended,
+                compensated=options.sums_compensated, engine=options.engine, extended=options.extended,
                 sizes=sizes and start.rows is None, fresh=options.checkpoint is not None, steps=steps,
             )  # fmt: skip
             return choose_engine(functions, state, t, h, parameters, wanted)

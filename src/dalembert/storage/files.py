@@ -65,10 +65,12 @@ def dataset_of(arrays: dict[str, Any], info: dict, status: dict | list, names: d
     for name, values in arrays.items():
         if name == "t":
             continue
-        axes = range(np.ndim(values) - 1 - len(first))
+        of_events = name.startswith(EVENT_PREFIX)  # those of all members lie in one row
+        leading = () if of_events else first
+        axes = range(np.ndim(values) - 1 - len(leading))
         extra = tuple(f"{_in_file(name).removeprefix(_INVARIANT)}_{axis}" for axis in axes)
-        along = "event" if name.startswith(EVENT_PREFIX) else "time"
-        variables[_in_file(name)] = (first + _DIMENSIONS.get(name, (along, *extra)), values)
+        along = "event" if of_events else "time"
+        variables[_in_file(name)] = (leading + _DIMENSIONS.get(name, (along, *extra)), values)
     times = np.asarray(arrays["t"])
     coordinates: dict[str, Any] = {"time": times[0] if batch else times, "t": ((*first, "time"), times)}
     for dimension, labels in names.items():

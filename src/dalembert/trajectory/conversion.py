@@ -71,7 +71,11 @@ class Converted(Attached):
 
     def _batch_dataset(self, names: list[str], arrays: dict[str, Any], info: dict[str, Any]) -> xr.Dataset:
         """All runs of a batch; derived quantities where they can be asked for of all runs at once."""
-        arrays = {name: values for name, values in arrays.items() if name in _OWN or name == "impulse"}
+        arrays = {
+            name: values
+            for name, values in arrays.items()
+            if name in _OWN or name == "impulse" or name.startswith(EVENT_PREFIX)
+        }
         for name in names:
             try:
                 arrays[name] = getattr(self, name)

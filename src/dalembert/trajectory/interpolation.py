@@ -25,9 +25,18 @@ import numpy as np
 
 from ..arguments import flag
 from ..errors import InputError
-from ..method import Langevin
+from ..method import EventCapturing, Langevin
 from ..problem import State, has_own_inputs
-from ..stepping import CROSSING_INFO, EVENT_PREFIX, TakenSteps, repeated_steps
+from ..stepping import (
+    CROSSING_INFO,
+    EVENT_PREFIX,
+    MODE_PREFIX,
+    Events,
+    ModeHistory,
+    SavedEvents,
+    TakenSteps,
+    repeated_steps,
+)
 from .curves import hermite_curve, lagrange_curve, stencils
 from .stretches import is_cut, stretches
 
@@ -53,6 +62,9 @@ def interpolate(run: Trajectory, t, own: bool = False) -> Interpolated:
     _check(run, own)
     times = _times(run, t)
     shape, flat = np.shape(times), np.ravel(times)
+    if run.method is not None and MODE_PREFIX + "time" in run._arrays and len(flat):
+        state = _captured(run, flat)
+        return Interpolated(times, *(part.reshape(*shape, -1) for part in (state.q, state.v, state.lam)))
     if is_cut(run):
         return _piecewise(run, times, own)
     if not len(flat):
@@ -83,10 +95,16 @@ def _piecewise(run: Trajectory, times: np.ndarray, own: bool) -> Interpolated:
 
 
 def _check(run: Trajectory, own: bool) -> None:
-    if CROSSING_INFO not in run._info and any(name.startswith(EVENT_PREFIX) for name in run._arrays):
+    captured = CROSSING_INFO not in run._info and any(name.startswith(EVENT_PREFIX) for name in run._arrays)
+    if captured and (run.system is None or run.method is None):
         raise InputError(
-            "interpolation needs steps without events inside, and those of event capturing have them. Use a smaller h, "
-            "or simulate up to the time in question."
+            "between states of event capturing the motion is computed again, through its impacts, which needs the "
+            "system and the method, and a loaded file does not hold them. Repeat the run with da.simulate."
+        )
+    if captured and own:
+        raise InputError(
+            "event capturing has one motion between two states, that of shorter steps through the same events: leave "
+            "out own=True."
         )
     if own and (run.system is None or run.method is None):
         raise InputError(
@@ -98,6 +116,20 @@ def _check(run: Trajectory, own: bool) -> None:
             "own=True solves steps again, and does not know inputs that change from step to step: leave it out, or use "
             "a control u(t)."
         )
+
+
+def _captured(run: Trajectory, times: np.ndarray) -> State:
+    """Of a run of event capturing: from the state before, through the events on the way."""
+    system = run._require_system("states between those of event capturing")
+    assert isinstance(run.method, EventCapturing)
+    arrays = run._arrays
+    saved = State(*(np.asarray(arrays[name]) for name in ("q", "p", "v", "raw_lam", "raw_psi")),
+                  impulse=np.asarray(run.impulse).reshape(len(run.t), -1))  # fmt: skip
+    of_run = SavedEvents(
+        system, run.method, run._info["rows"], np.asarray(run.t), float(run._info["h"]), saved,
+        ModeHistory.from_arrays(arrays), Events.from_arrays(dict(arrays)),
+    )  # fmt: skip
+    return of_run.at(times)
 
 
 def _times(run: Trajectory, t) -> np.ndarray:

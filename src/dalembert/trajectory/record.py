@@ -39,6 +39,7 @@ from ..stepping import (
     multipliers,
     observe,
     observe_batch,
+    of_member,
     read_only,
     recognised,
     redundant_multipliers,
@@ -172,6 +173,8 @@ class Trajectory(Converted):
         if not any(name.startswith(EVENT_PREFIX) for name in self._arrays):
             raise InputError(f"{self._info['method']} records no events: ask for some, da.simulate(..., events=[...]); "
                              "da.EventCapturing() finds those of contacts.")  # fmt: skip
+        if np.ndim(self.q) == 3:
+            raise batch_error(self, "ask for the events of one of them")
         return Events.from_arrays(dict(self._arrays))
 
     @property
@@ -382,7 +385,7 @@ class Trajectory(Converted):
                 f"member(...) needs a batch of runs; q has shape {np.shape(self.q)}, one run has two axes."
             )
         index = count("index of a member", index, -len(self.q), len(self.q) - 1)
-        arrays = {name: values[index] for name, values in self._arrays.items()}
+        arrays = of_member(self._arrays, index % len(self.q))
         code = int(np.asarray(self._status)[index])
         system = self._require_system("the members of a batch")
         if any(np.ndim(leaf) and len(leaf) == len(self.q) for leaf in jax.tree.leaves(self._parameters)):

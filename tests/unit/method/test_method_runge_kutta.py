@@ -7,6 +7,7 @@ import dalembert as da
 
 TABLEAUX = [
     *(da.radau_iia(s) for s in (1, 2, 3, 4)),
+    *(da.gauss_legendre(s) for s in (1, 2, 3)),
     *(da.lobatto_iiia(s) for s in (2, 3, 4, 5)),
     *(da.half_explicit(p) for p in (2, 3, 4, 5)),
 ]
@@ -42,6 +43,14 @@ def test_order_is_not_higher(tableau):
 def test_known_coefficients():
     assert da.radau_iia(2).matrix == (pytest.approx([5 / 12, -1 / 12]), pytest.approx([3 / 4, 1 / 4]))
     assert da.lobatto_iiia(3).matrix[1] == pytest.approx([5 / 24, 1 / 3, -1 / 24])
+
+
+def test_gauss_is_symplectic():
+    """b_i a_ij + b_j a_ji = b_i b_j."""
+    for stages in (1, 2, 3, 5):
+        tableau = da.gauss_legendre(stages)
+        part = np.array(tableau.weights)[:, None] * np.array(tableau.matrix)
+        assert part + part.T == pytest.approx(np.outer(tableau.weights, tableau.weights), abs=1e-15)
 
 
 def test_radau_ends_at_its_last_stage_and_explicit_is_explicit():

@@ -20,15 +20,22 @@ class Oscillator(da.System):
 PATHS = {
     "single": (Oscillator(), da.Rattle(), [1.0], [0.0], H),
     "events": (BouncingBall(), da.EventCapturing(da.half_explicit(2)), [1.0], [0.0], H),
+    "event members": (BouncingBall(), da.EventCapturing(da.half_explicit(2)), [[1.0], [0.5]], [[0.0], [0.0]], H),
     "sizes": (Oscillator(), da.Rattle(), [1.0], [0.0], [H, 2 * H, H]),
     "adaptive": (BouncingBall(), da.MoreauJean(), [1.0], [0.0], da.Adaptive(1e-2, 1e-2, H, H)),
     "batch": (Oscillator(), da.Rattle(), [[1.0], [2.0]], [[0.0], [0.0]], H),
 }
 #: Which options a path refuses, with a word of the reason.
 REFUSED = {
-    ("events", "engine", "cuda"): "event capturing takes single runs",
+    ("events", "engine", "cuda"): "every member has its own events",
     ("events", "precision", "extended"): "event capturing is computed in double precision",
     ("events", "compensated", False): "compensated has no meaning",
+    ("events", "compensated", True): "compensated has no meaning",
+    ("event members", "progress", True): "in one call",
+    ("event members", "compensated", False): "compensated has no meaning",
+    ("event members", "precision", "extended"): "event capturing is computed in double precision",
+    ("event members", "engine", "cuda"): "every member has its own events",
+    ("event members", "retry", True): "one step size",
     ("single", "engine", "cuda"): "for batches",
     ("sizes", "engine", "cuda"): "for batches",
     ("adaptive", "engine", "cuda"): "for batches",
