@@ -68,6 +68,7 @@ WAYS = {
     "few contacts": Way(Balls(), da.MoreauJean(), [1.0]),
     "many contacts": Way(Balls(), da.MoreauJean(), [1.0] * 60),
     "event capturing": Way(Balls(), da.EventCapturing(da.half_explicit(2)), [1.0]),
+    "event capturing, a batch": Way(Balls(), da.EventCapturing(da.half_explicit(2)), [[1.0], [0.5]]),
 }
 
 

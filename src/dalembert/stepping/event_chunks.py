@@ -35,7 +35,11 @@ class SmoothChunks:
         self._pieces, self._h, self._steps = pieces, h, steps
         self._guarded = -1  # the number of the step in which the guard saw something
         self._carry: tuple[CompiledMode, np.ndarray, Carry] | None = None
-        self.taken = self.bounces = 0  # steps, and bounces that were plain ones
+        self.counts = {"steps": 0, "bounces": 0}  # bounces that were plain ones, compiled or not
+
+    def forget(self) -> None:
+        """Begin the next chunk as the first."""
+        self._guarded, self._carry = -1, None
 
     def take(self, k: int, most: int, t0: float, state: np.ndarray, y: np.ndarray, modes: Modes) -> Taken | None:
         """At most so many steps from t0 + k h on, `state` being what the steps of a mode work on without what is seen
@@ -47,18 +51,19 @@ class SmoothChunks:
         runner, parameters = mode.runner, self._pieces.parameters(modes, guarded=True)
         steps = min(most, MOST_STEPS, runner.chunk_steps, max(1, MOST_NUMBERS // len(state)))
         carry = self._begin(mode, k, state, y)
-        many = self.bounces >= FEWEST_BOUNCES and self.bounces * self._steps >= MANY_BOUNCES * k
+        bounced = self.counts["bounces"]
+        many = bounced >= FEWEST_BOUNCES and bounced * self._steps >= MANY_BOUNCES * k
         both = self._pieces.bounces(t, y, modes) if many else None
         if both is not None:
             chunk, bounces = both.run(carry, t0, self._h, steps, parameters)
-            self.bounces += len(bounces)
+            self.counts["bounces"] += len(bounces)
         else:
             chunk, bounces = runner.run(carry, t0, self._h, steps, 1, parameters, steps), np.zeros((0, 1))
         reached = int(chunk.carry.step)
         if reached < k + steps:
             self._guarded = reached
         self._carry = mode, np.array(chunk.carry.state[: len(y)]), chunk.carry
-        self.taken += reached - k
+        self.counts["steps"] += reached - k
         return Taken(chunk, bounces) if reached > k else None
 
     def _begin(self, mode: CompiledMode, k: int, state: np.ndarray, y: np.ndarray) -> Carry:

@@ -17,7 +17,7 @@ from ..problem import AbstractSystem, State
 from .consistent import Start
 from .event_moment import ModeHistory, Moment
 from .event_pieces import EventFailure
-from .event_record import EventRecord, Rows
+from .event_record import flat_states, joined
 from .event_steps import EventLoop
 from .events import Events
 from .step import Layout
@@ -60,10 +60,7 @@ class SavedEvents:
                 rows.append(loop.row(0))
             except EventFailure as failure:
                 raise StepFailure(f"the motion to t = {time:.6g} could not be computed again: {failure}") from failure
-        record = EventRecord(1)
-        record.begin(Rows(*(np.concatenate(column) for column in zip(*rows, strict=True))))
-        flat = record.states(self.system, self.rows)
-        assert flat is not None
+        flat = flat_states(self.system, self.rows, joined(rows))
         edges = np.cumsum([part.shape[1] for part in self.states])[:-1]
         return State(*np.split(flat[np.argsort(order, kind="stable")], edges, axis=1))
 

@@ -7,15 +7,15 @@ held depend on each other, where a system does not translate, and where it is as
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine import NOT_FINITE, OK, Alternating, LoneSteps, NativeRun, compiled_or_reason
+from ..engine import NOT_FINITE, OK, Alternating, LoneSteps, NativeRun, StepFunctions, compiled_or_reason
 from ..engine.contract import SINGULAR
 from ..errors import DalembertError, InputError, SlowEngineWarning
 from ..method import EventCapturing
-from ..method.event_equations import Instant, Modes
+from ..method.event_equations import Instant, Modes, free_modes
 from ..method.event_mode import PARTS
 from ..problem import AbstractSystem
 from .event_kernels import SmoothStep, Watched, kernels_of
@@ -47,16 +47,28 @@ class CompiledMode(NamedTuple):
     entries: int  # of the state of a step
 
 
+class Made(NamedTuple):
+    """A compiled piece, and where its pivots were chosen."""
+
+    what: str  # "mode", "bounces" or "instant"
+    t: float
+    y: np.ndarray
+    modes: Modes
+    runner: NativeRun
+
+
 class Pieces:
     """The compiled pieces of one run."""
 
     def __init__(
         self, system: AbstractSystem, method: EventCapturing, layout: Layout, rows: tuple[int, ...] | None, h: float,
-        steps: int, engine: str, width: float,
+        steps: int, engine: str, width: float, fresh: bool = False,
     ) -> None:  # fmt: skip
+        """`fresh`: with pivots that no other run has chosen. Many arguments: all of the run that its pieces need."""
         self._system, self._tableau, self._layout, self._rows = system, method.smooth_part, layout, rows
         self._parameters, self._h, self._steps = np.asarray(flat_parameters(system)), h, steps
-        self._width = width
+        self._width, self._fresh = width, fresh
+        self._made: list[Made] = []
         self._bounces: Alternating | str | None = None
         self._engine, self._compiles = engine, engine != "xla"
         self._kernels = kernels_of(system, self._tableau, layout, rows)
@@ -90,10 +102,11 @@ class Pieces:
         functions = guarded_steps(Family(self._system), self._tableau, self._layout, self._rows, *key)
         state = np.concatenate([y, np.zeros(functions.n_state - len(y))])
         parameters = self.parameters(modes, guarded=False)
-        runner = compiled_or_reason(functions, state, t, self._h, parameters, self._steps)
+        runner = self._runner(functions, t, state, parameters, self._steps)
         if isinstance(runner, str):
             self._without(runner)
             return None
+        self._made.append(Made("mode", t, y, modes, runner))
         looks = mode_of(self._tableau, self._layout, *key).looks
         return CompiledMode(runner, LoneSteps(runner, state, self._h, parameters), self._edges, looks, len(state))
 
@@ -105,10 +118,49 @@ class Pieces:
         if self._bounces is None:
             functions = bounce_steps(Family(self._system), self._tableau, layout)
             state = np.concatenate([y, np.zeros(functions.n_state - len(y))])
-            runner = compiled_or_reason(functions, state, t, self._h, self.parameters(modes, guarded=True), self._steps)
+            runner = self._runner(functions, t, state, self.parameters(modes, guarded=True), self._steps)
             kept = bounce_state(self._tableau, layout).kept
             self._bounces = runner if isinstance(runner, str) else Alternating(flight.runner, runner, kept)
+            if not isinstance(runner, str):
+                self._made.append(Made("bounces", t, y, modes, runner))
         return None if isinstance(self._bounces, str) else self._bounces
+
+    def _runner(self, functions: StepFunctions, t: float, state, parameters, steps: float = 0) -> NativeRun | str:
+        return compiled_or_reason(functions, state, t, self._h, parameters, steps, fresh=self._fresh)
+
+    # -- going on elsewhere --------------------------------------------------------------------------------------
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """What was compiled, in its order, with all on which the bits of the next steps depend."""
+        made = [
+            {
+                "what": piece.what, "t": piece.t, "y": piece.y, "modes": np.array(piece.modes[:3], dtype=np.float64),
+                "steps": piece.runner.condition,
+            }
+            for piece in self._made
+        ]  # fmt: skip
+        return {"compiles": self._compiles, "made": made}
+
+    def restore(self, condition: dict[str, Any]) -> None:
+        """Compile the same, in the same order."""
+        self._modes, self._instant, self._bounces, self._made = {}, None, None, []
+        for piece in condition["made"]:
+            closed, sticking, direction = piece["modes"]
+            modes = Modes(closed.astype(bool), sticking.astype(bool), direction)
+            {"mode": self.mode, "bounces": self.bounces}.get(piece["what"], lambda t, y, _: self.instant(t, y))(
+                float(piece["t"]), piece["y"], modes
+            )
+            self._made[-1].runner.restore(piece["steps"], self._parameters)
+        self._compiles = bool(condition["compiles"])
+
+    def forget(self) -> None:
+        """What single steps have learnt of the sizes of their unknowns."""
+        for steps in (self._instant, *(mode.lone for mode in self._modes.values() if mode is not None)):
+            if steps is not None:
+                steps.forget()
+
+    # -- what is computed ------------------------------------------------------------------------------------------
 
     def _without(self, reason: str) -> None:
         """Go on by XLA, and say so."""
@@ -147,10 +199,11 @@ class Pieces:
         if self._instant is None and self._compiles and sum(map(np.prod, shapes[:1])) <= MOST_ENTRIES:
             functions = instants(Family(self._system), self._layout, self._rows)
             state = np.concatenate([y, np.zeros(functions.n_state - len(y))])
-            runner = compiled_or_reason(functions, state, t, self._h, self._parameters)
+            runner = self._runner(functions, t, state, self._parameters)
             if isinstance(runner, str):
                 self._without(runner)
             else:
+                self._made.append(Made("instant", t, y, free_modes(self._layout.contacts), runner))
                 self._instant = LoneSteps(runner, state, self._h, self._parameters)
         if self._instant is None:
             return self._kernels.instant(t, y, self._parameters)

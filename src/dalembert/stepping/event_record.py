@@ -1,4 +1,4 @@
-"""What a run of event capturing saves: its rows, in blocks, with the impulses and iterations between saved states."""
+"""What a run of event capturing saves: rows, with the impulses and iterations between saved states."""
 
 from __future__ import annotations
 
@@ -23,59 +23,54 @@ class Rows(NamedTuple):
     impulse: np.ndarray
     iterations: np.ndarray
 
+    @classmethod
+    def none(cls, y: int, lam: int, psi: int, impulse: int) -> Rows:
+        """No row, of these lengths."""
+        y_, lam_, psi_, impulse_ = (np.zeros((0, length)) for length in (y, lam, psi, impulse))
+        return cls(np.zeros(0), y_, lam_, psi_, impulse_, np.zeros(0, np.int64))
 
-class EventRecord:
-    """Every so manyth step of a run, the first state included."""
 
-    def __init__(self, save_every: int) -> None:
-        self._every, self._blocks, self._iterations = save_every, [], []
-        self._impulse: np.ndarray | float = 0.0
-        self._counted, self.steps = 0, 0
+def joined(rows: list[Rows]) -> Rows:
+    """Rows that follow each other."""
+    return Rows(*(np.concatenate(column) for column in zip(*rows, strict=True)))
 
-    def begin(self, first: Rows) -> None:
-        """The state at the start."""
-        self._blocks.append(first)
 
-    def add(self, rows: Rows) -> None:
-        """Rows that follow those before."""
-        begun, self.steps = self.steps, self.steps + len(rows.t)
-        if self._every == 1:
-            self._blocks.append(rows)
-            self._iterations.append(rows.iterations)
-            return
-        numbers = np.arange(begun + 1, self.steps + 1)
-        kept = numbers % self._every == 0
-        starts = np.flatnonzero(numbers % self._every == 1)
-        starts = np.unique(np.concatenate([[0], starts]))
+class OpenInterval:
+    """Impulses and iterations between saved states, which are every so manyth of the run."""
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self.impulse: np.ndarray | float = 0.0  # since the last saved state
+        self.iterations = 0
+
+    def closed_by(self, rows: Rows, begun: int) -> Rows:
+        """Of rows that follow so many steps those to be saved, with what came between them summed up."""
+        every = self._every
+        if every == 1:
+            return rows
+        numbers = begun + 1 + np.arange(len(rows.t))
+        kept = numbers % every == 0
+        starts = np.unique(np.concatenate([[0], np.flatnonzero(numbers % every == 1)]))
         impulses = np.add.reduceat(rows.impulse, starts, axis=0)
         counts = np.add.reduceat(rows.iterations, starts)
-        impulses[0] += self._impulse
-        counts[0] += self._counted
+        impulses[0] += self.impulse
+        counts[0] += self.iterations
         whole = int(np.count_nonzero(kept))
-        open_now = whole < len(starts)
-        self._impulse, self._counted = (impulses[-1], int(counts[-1])) if open_now else (0.0, 0)
-        if whole:
-            t, y, lam, psi = (part[kept] for part in rows[:4])
-            self._blocks.append(Rows(t, y, lam, psi, impulses[:whole], counts[:whole]))
-            self._iterations.append(counts[:whole])
+        is_open = whole < len(starts)
+        self.impulse, self.iterations = (impulses[-1], int(counts[-1])) if is_open else (0.0, 0)
+        t, y, lam, psi = (part[kept] for part in rows[:4])
+        return Rows(t, y, lam, psi, impulses[:whole], counts[:whole])
 
-    @property
-    def iterations(self) -> np.ndarray:
-        """Newton's iterations between saved states."""
-        return np.concatenate([*self._iterations, np.zeros(0, np.int64)])
 
-    def states(self, system: AbstractSystem, rows: tuple[int, ...] | None) -> np.ndarray | None:
-        """All saved rows as flat states q, p, v, lam, psi, impulse; None if there is none."""
-        if not self._blocks:
-            return None
-        t, y, lam, psi, impulse = (np.concatenate(column) for column in list(zip(*self._blocks, strict=True))[:5])
-        n = y.shape[1] // 2
-        other = _others(Family(system), rows)(
-            y, t, np.broadcast_to(flat_parameters(system), (len(t), Family(system).size))
-        )
-        q, second = y[:, :n], y[:, n:]
-        p, v = (second, other) if system.gives_velocity else (other, second)
-        return np.concatenate([q, p, v, lam, psi, impulse], axis=1)
+def flat_states(system: AbstractSystem, imposed: tuple[int, ...] | None, rows: Rows) -> np.ndarray:
+    """Rows as flat states q, p, v, lam, psi, impulse; of dependent constraints those `imposed` tell v from p."""
+    t, y, lam, psi, impulse, _ = rows
+    n, family = y.shape[1] // 2, Family(system)
+    parameters = np.broadcast_to(flat_parameters(system), (len(t), family.size))
+    other = _others(family, imposed)(y, t, parameters) if len(t) else y[:, :n]
+    q, second = y[:, :n], y[:, n:]
+    p, v = (second, other) if system.gives_velocity else (other, second)
+    return np.concatenate([q, p, v, lam, psi, impulse], axis=1)
 
 
 @for_family(maxsize=64)

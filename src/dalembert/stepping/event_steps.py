@@ -50,8 +50,10 @@ class EventLoop:
     """The motion at one time, and what happened up to it."""
 
     def __init__(
-        self, system: AbstractSystem, method: EventCapturing, start: Start, t1: float, grid: EqualSteps, engine: str
+        self, system: AbstractSystem, method: EventCapturing, start: Start, t1: float, grid: EqualSteps, engine: str,
+        *, fresh: bool = False,
     ):  # fmt: skip
+        """`fresh`: with pivots that no other run has chosen."""
         mechanics, layout, state, (t0, h, steps) = mechanics_of(system, start.rows), start.layout, start.state, grid
         self._system, self._method, self._layout, self._rows = system, method, layout, start.rows
         self.first = np.concatenate([*map(np.ravel, state[:3]), self._all_lam(np.asarray(state.lam)), *state[4:]])
@@ -60,8 +62,8 @@ class EventLoop:
         self._bilateral, self._no_forces = layout.m + layout.k > 0, np.zeros(layout.m + layout.k)
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
         self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
-        self._how = h, steps, engine, self._width
-        self._pieces = Pieces(system, method, layout, start.rows, *self._how)
+        self._how = h, steps, engine, self._width, fresh
+        self.pieces = Pieces(system, method, layout, start.rows, *self._how)
         self._h, self._far, self._fast = h, 0.0, 0.0
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
@@ -73,7 +75,7 @@ class EventLoop:
         self.counts = {"smooth_steps": 0, "newton_iterations": 0, "critical_steps": 0}
         self._fastest = np.zeros(layout.contacts)
         self._t0 = t0
-        self._chunks = SmoothChunks(self._pieces, h, steps)
+        self.chunks = SmoothChunks(self.pieces, h, steps)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -93,7 +95,7 @@ class EventLoop:
         state = np.concatenate([self.y, np.zeros(self._shape).ravel(), self._no_forces, *sizes])
         found = None
         if self._rows is None:
-            found = self._chunks.take(k, most, self._t0, state, self.y, self.modes)
+            found = self.chunks.take(k, most, self._t0, state, self.y, self.modes)
         if found is None:
             counted, self.impulse = self.counts["newton_iterations"], np.zeros(self._shape)
             self.advance(self._t0 + (k + 1) * self._h)
@@ -151,10 +153,10 @@ class EventLoop:
         if self._rows is not None:
             self._test_all_rows(self._rows)
 
-    @property
-    def compiled_steps(self) -> int:
-        """How many of the smooth steps were taken by compiled code."""
-        return self._chunks.taken
+    def forget(self) -> None:
+        """All that only helps to be quick."""
+        self.chunks.forget()
+        self.pieces.forget()
 
     def _test_all_rows(self, rows: tuple[int, ...]) -> None:
         """Of constraints that depend on each other some are imposed: all are tested, and others taken if need be."""
@@ -171,7 +173,7 @@ class EventLoop:
         better = better_rows(scaled_gradients(self._system, self.t, q), rows)
         if better != rows:
             self._rows = better
-            self._pieces = Pieces(self._system, self._method, self._layout, better, *self._how)
+            self.pieces = Pieces(self._system, self._method, self._layout, better, *self._how)
 
     def row(self, iterations: int) -> Rows:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
@@ -192,7 +194,7 @@ class EventLoop:
     # -- smooth steps --------------------------------------------------------------------------------------------
 
     def _smooth(self, length: float) -> SmoothStep:
-        step = self._pieces.step(self.t, length, self.y, self.modes)
+        step = self.pieces.step(self.t, length, self.y, self.modes)
         self.counts["smooth_steps"] += 1
         self.counts["newton_iterations"] += int(step.iterations)
         if not (np.all(np.isfinite(step.y)) and np.all(np.isfinite(step.inside.force))):
@@ -219,7 +221,7 @@ class EventLoop:
 
     def _project(self, position, held, sticking) -> None:
         y = projected(
-            lambda y: self._pieces.instant(self.t, y), self.y, self._system.gives_velocity, position, held, sticking
+            lambda y: self.pieces.instant(self.t, y), self.y, self._system.gives_velocity, position, held, sticking
         )
         if y is None:
             raise EventFailure(
@@ -231,7 +233,7 @@ class EventLoop:
 
     def _watch(self) -> Watched:
         """The present motion: the beginning of a step of no length."""
-        step = self._pieces.step(self.t, 0.0, self.y, self.modes)
+        step = self.pieces.step(self.t, 0.0, self.y, self.modes)
         return Watched(*(values[0] for values in step.inside))
 
     def _sizes(self, watched: Watched) -> tuple[float, float]:
@@ -326,7 +328,7 @@ class EventLoop:
         self.impulse = self.impulse + solution.impulse
         self.counts["critical_steps"] += 1
         resting = touching & (np.abs(after[:, 0]) <= limits.velocity)
-        self._chunks.bounces += int(not np.any(resting) and np.count_nonzero(touching) == 1)
+        self.chunks.counts["bounces"] += int(not np.any(resting) and np.count_nonzero(touching) == 1)
         self._settle(touching, resting)
         usual = 2 * length * np.abs(watched.force[:, 0]) + 1e-9 * np.max(solution.impulse[:, 0])
         for contact in np.flatnonzero(touching & (hitting | (solution.impulse[:, 0] > usual))):
@@ -335,7 +337,7 @@ class EventLoop:
         self._record_changes(old, before, after, np.where(low[:, None], solution.impulse, 0.0), length)
 
     def _respond(self) -> tuple[Instant, Response]:
-        instant = self._pieces.instant(self.t, self.y)
+        instant = self.pieces.instant(self.t, self.y)
         try:
             return instant, response(instant, self._system.gives_velocity)
         except np.linalg.LinAlgError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ class Events:
         return {EVENT_PREFIX + name: values for name, values in columns.items()}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Events:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Events:
         """The record whose `arrays` are among these."""
         columns = {name: np.asarray(arrays[EVENT_PREFIX + name]) for name in cls.__dataclass_fields__}
         columns["kind"] = np.array(KINDS, dtype="<U8")[columns["kind"]]

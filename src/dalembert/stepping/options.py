@@ -172,8 +172,10 @@ def _check_direction(system: AbstractSystem, method: Method, options: Options) -
 
 
 def _check_events(options: Options, kind: Kind, one_size: bool) -> None:
-    if options.retry or options.checkpoint:
-        raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
+    if options.retry:
+        raise InputError("retry is for runs with one step size h and a method without events.")
+    if options.checkpoint and kind.members is not None:
+        raise InputError("checkpoint is for a single run with numbers, not for a batch.")
     if options.engine == "cuda":
         raise InputError(
             'engine="cuda" takes batches in which all members do the same at the same time; with event capturing every '

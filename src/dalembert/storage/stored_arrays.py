@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from ..stepping import Status, ended
+from ..stepping.event_runner import KIND as EVENTS
 from .store import Store, StoredStates
 from .store_files import Damaged, envelope, opened, read_json, to_json, write_whole
 
@@ -51,12 +52,16 @@ def call_of(system: AbstractSystem, method: Method, q0, v0, options: dict[str, A
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a store by name."""
 
-    def __init__(self, stored: StoredStates) -> None:
+    def __init__(self, stored: StoredStates, beside: Mapping[str, np.ndarray] | None = None) -> None:
+        """`beside` are arrays that are no rows, such as the events of the run."""
         self._store, self._states = stored
+        self._beside = dict(beside or {})
         self._kept: dict[str, np.ndarray] = {}
         self._seen: weakref.WeakValueDictionary[str, np.ndarray] = weakref.WeakValueDictionary()
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in self._beside:
+            return self._beside[name]
         if name not in self._store.columns:
             raise KeyError(name)
         found = self._seen.get(name)
@@ -82,10 +87,10 @@ class StoredArrays(Mapping[str, Any]):
         write_whole({self._store.path / WARNINGS: to_json(envelope({"warnings": list(warnings)}))})
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._store.columns)
+        return iter([*self._store.columns, *self._beside])
 
     def __len__(self) -> int:
-        return len(self._store.columns)
+        return len(self._store.columns) + len(self._beside)
 
 
 def _noted(path: pathlib.Path) -> dict[str, list[str]]:
@@ -94,6 +99,13 @@ def _noted(path: pathlib.Path) -> dict[str, list[str]]:
         return {"warnings": [str(text) for text in opened(read_json(path / WARNINGS))["warnings"]]}
     except (Damaged, KeyError, TypeError):
         return {}
+
+
+def _beside(condition: Any) -> dict[str, np.ndarray]:
+    """What a run of event capturing has noted."""
+    if not isinstance(condition, dict) or condition.get("kind") != EVENTS:
+        return {}
+    return {name: np.asarray(values) for part in ("events", "modes") for name, values in condition[part].items()}
 
 
 def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status]:
@@ -112,13 +124,14 @@ def read_store(path: pathlib.Path) -> tuple[StoredArrays, dict[str, Any], Status
         info["rows"] = None if rows is None else tuple(int(row) for row in rows)
         info["stats"] = {**body["stats"], "versions": store.description["run"]["versions"]}
         h, t0, steps, code = float(info["h"]), float(info["t0"]), int(info["steps"]), int(body["status"])
+        arrays = StoredArrays(StoredStates(store, last.states), _beside(body["condition"]))
         if code == 0 and last.step < steps:
             message = f"not at its end: {last.step} of {steps} steps are in the store"
             status = Status(-1, last.step, t0 + last.step * h, message)
-            return StoredArrays(StoredStates(store, last.states)), info, status
+            return arrays, info, status
         info |= _noted(path)
         residual = np.nan if body["residual"] is None else float(body["residual"])
         status = ended(code, last.step, t0 + last.step * h, h, residual, int(body["halved"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"cannot load {path}: its description is damaged ({type(error).__name__}).") from error
-    return StoredArrays(StoredStates(store, last.states)), info, status
+    return arrays, info, status

@@ -13,12 +13,17 @@ import numpy as np
 
 from ..engine import HISTORY, STATUS, Carry
 from ..problem import State
+from ..stepping import EVENT_PREFIX, MODE_PREFIX
+from ..stepping.event_runner import KIND as EVENTS
+from ..stepping.events import KINDS
 from ..stepping.loop import Plan
 from .store import Checkpoint, Store
 from .store_files import Damaged
 
 #: What compensated summation carries along is roundoff: it is far below the size of the state.
 LARGEST_COMPENSATION = 1e-6
+#: Parts of a motion through events that have names.
+_PARTS_OF_EVENTS = ("moment", "open", "counts", "chunks", "events", "modes", "pieces")
 #: Nothing that a run counts is more.
 MOST = 1 << 53
 
@@ -54,7 +59,10 @@ def check_state(state: State, store: Store, states: int) -> None:
 
 def check_condition(condition: Any, fresh: Any, plan: Plan, n_state: int, constraints: int) -> None:
     """Refuse a condition of the compiled steps that no run has; `fresh` is the one before the first step. Of dependent
-    constraints it tells too which are imposed, and since which state."""
+    constraints it tells too which are imposed, and since which state; of event capturing where the motion is."""
+    if isinstance(fresh, dict) and fresh.get("kind") == EVENTS:
+        _check_event_condition(condition, fresh, plan)
+        return
     if isinstance(fresh, dict):
         rows = condition["rows"]
         if set(condition) != set(fresh) or len({_count(row, constraints - 1) for row in rows}) != len(rows):
@@ -78,6 +86,34 @@ def check_condition(condition: Any, fresh: Any, plan: Plan, n_state: int, constr
         _check_place(pivots, plan, {n_state})
         if _count(pivots["seed"], plan.steps + 1) == 0:
             raise Damaged("its pivots have no number")
+
+
+def _check_event_condition(condition: Any, fresh: Any, plan: Plan) -> None:
+    """Refuse a motion through events that no run has."""
+    if set(condition) != set(fresh) or any(set(condition[name]) != set(fresh[name]) for name in _PARTS_OF_EVENTS):
+        raise Damaged("it holds other things than a motion through events")
+    now, first = condition["moment"], fresh["moment"]
+    for name, value in first.items():
+        found = np.asarray(now[name], dtype=np.float64)
+        if found.shape != np.shape(value) or not np.all(np.isfinite(found)):
+            raise Damaged(f"its {name} is none of this run")
+    if not plan.t0 - plan.h <= float(now["t"]) <= plan.t0 + (plan.steps + 1) * plan.h:
+        raise Damaged("it holds a time outside the run")
+    for count in (*condition["counts"].values(), *condition["chunks"].values(), condition["open"]["iterations"]):
+        _count(count, MOST)
+    contacts = len(first["fastest"])
+    for part, prefix in (("events", EVENT_PREFIX), ("modes", MODE_PREFIX)):
+        arrays = {name: np.asarray(values) for name, values in condition[part].items()}
+        if len({len(values) for values in arrays.values()}) != 1 or not np.all(np.isfinite(arrays[f"{prefix}time"])):
+            raise Damaged(f"its {part} do not fit each other")
+    events = condition["events"]
+    for name, most in ((f"{EVENT_PREFIX}contact", contacts), (f"{EVENT_PREFIX}kind", len(KINDS))):
+        values = np.asarray(events[name])
+        if values.dtype.kind != "i" or np.any(values < 0) or np.any(values >= most):
+            raise Damaged("it holds events of no contact, or of no kind")
+    for piece in condition["pieces"]["made"]:
+        if np.shape(piece["y"]) != np.shape(first["y"]) or np.shape(piece["modes"]) != np.shape(first["modes"]):
+            raise Damaged("its pieces were compiled for another run")
 
 
 def _check_place(entry: dict[str, Any], plan: Plan, sizes: set[int]) -> None:

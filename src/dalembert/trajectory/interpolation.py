@@ -38,7 +38,7 @@ from ..stepping import (
     repeated_steps,
 )
 from .curves import hermite_curve, lagrange_curve, stencils
-from .stretches import is_cut, stretches
+from .stretches import is_cut, named_parts, saved_vectors, stretches
 
 if TYPE_CHECKING:
     from .record import Trajectory
@@ -122,12 +122,10 @@ def _captured(run: Trajectory, times: np.ndarray) -> State:
     """Of a run of event capturing: from the state before, through the events on the way."""
     system = run._require_system("states between those of event capturing")
     assert isinstance(run.method, EventCapturing)
-    arrays = run._arrays
-    saved = State(*(np.asarray(arrays[name]) for name in ("q", "p", "v", "raw_lam", "raw_psi")),
-                  impulse=np.asarray(run.impulse).reshape(len(run.t), -1))  # fmt: skip
+    arrays, saved = run._arrays, named_parts(run, saved_vectors(run))
     of_run = SavedEvents(
         system, run.method, run._info["rows"], np.asarray(run.t), float(run._info["h"]), saved,
-        ModeHistory.from_arrays(arrays), Events.from_arrays(dict(arrays)),
+        ModeHistory.from_arrays(arrays), Events.from_arrays(arrays),
     )  # fmt: skip
     return of_run.at(times)
 

@@ -97,7 +97,8 @@ class Trajectory(Converted):
             "stats": run.stats | versions(),
         }
         if run.stored is not None:
-            return cls(StoredArrays(run.stored), run.system, info, run.status, run.method)
+            events = {} if run.events is None else run.events.arrays()
+            return cls(StoredArrays(run.stored, events | run.more), run.system, info, run.status, run.method)
         state = run.layout.unflatten(run.states)
         keep = jnp.asarray if is_traced(run.states) else np.asarray
         arrays = {"t": keep(run.t), "q": keep(state.q), "v": keep(state.v), "p": keep(state.p)}
@@ -175,7 +176,7 @@ class Trajectory(Converted):
                              "da.EventCapturing() finds those of contacts.")  # fmt: skip
         if np.ndim(self.q) == 3:
             raise batch_error(self, "ask for the events of one of them")
-        return Events.from_arrays(dict(self._arrays))
+        return Events.from_arrays(self._arrays)
 
     @property
     def y(self):

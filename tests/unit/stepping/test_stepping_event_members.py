@@ -10,7 +10,7 @@ METHOD = da.EventCapturing(da.half_explicit(4))
 
 
 def test_members_are_the_runs_of_their_own_bit_for_bit(tmp_path):
-    oscillator, q0 = ImpactOscillator(), np.array([[1.0], [0.4], [0.8]])
+    oscillator, q0 = ImpactOscillator(), np.array([[1.0], [0.25], [0.8]])
     batch = da.simulate(oscillator, METHOD, q0, np.zeros((3, 1)), t=(0.0, 2.0), h=0.02, save_every=2)
     counts = []
     for k in range(3):
@@ -78,7 +78,7 @@ def test_a_sweep_over_restitution_and_friction(tmp_path):
     q = found.dataset["q"].values
     for k, (friction, angle) in enumerate([(0.3, 0.3), (0.3, 0.5), (0.9, 0.3), (0.9, 0.5)]):
         block = SlidingBlock(friction=friction, angle=angle)
-        assert q[k] == pytest.approx(block.exact(np.linspace(0.0, 1.0, 21)).q, abs=1e-9)
+        assert q[k] == pytest.approx(np.asarray(block.exact(np.linspace(0.0, 1.0, 21)).q), abs=1e-9)
     with da.sweep(
         BouncingBall(), da.MoreauJean(), {"restitution": [0.2, 0.8]}, tmp_path / "other.zarr", executor="here",
         t=(0.0, 2.0), h=0.01,

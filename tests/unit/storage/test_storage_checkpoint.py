@@ -53,6 +53,10 @@ CASES = {
         "system": Stone(), "q0": [1.0], "v0": [0.0], "t": (0.0, 20.0), "h": 0.01, "save_every": 5,
         "method": da.MoreauJean(),
     },
+    "events": {
+        "system": Stone(), "q0": [1.0], "v0": [0.0], "t": (0.0, 20.0), "h": 0.01, "save_every": 5,
+        "method": da.EventCapturing(da.half_explicit(4)),
+    },
     "halved steps and new pivots": {
         "system": DOUBLE, "q0": DOUBLE.start().q0, "v0": DOUBLE.start().v0, "t": (0.0, 6.0), "h": 0.1,
         "method": da.Rattle(), "retry": True,

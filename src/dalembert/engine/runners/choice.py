@@ -105,14 +105,18 @@ def _instead(functions: StepFunctions, reason: TooLarge, wanted: EngineOptions) 
 
 
 def compiled_or_reason(
-    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray, steps: float = 0
-) -> NativeRun | str:
+    functions: StepFunctions, state: np.ndarray, t0: float, h: float, parameters: np.ndarray, steps: float = 0,
+    *, fresh: bool = False,
+) -> NativeRun | str:  # fmt: skip
     """A native runner for these step functions, or why there is none: for callers that have another way. `steps` is
-    how many will be taken at least, if that is known."""
+    how many will be taken at least, if that is known; `fresh` asks for pivots chosen at this very state."""
     try:
         with compiling():
             soon = Unkeyed(steps < tuning().short_run)
-            runner, _ = _native(functions, False, False, Unkeyed((state, t0, h, parameters)), soon)
+            begins = state, t0, h, parameters
+            runner, began = _native(functions, False, False, Unkeyed(begins), soon)
+            if fresh and not _same(begins, began):
+                runner, _ = _native.__wrapped__(functions, False, False, Unkeyed(begins), soon)
     except UnsupportedByEngine as reason:
         return str(reason)
     return str(runner) if isinstance(runner, TooLarge) else runner.begin()

@@ -241,6 +241,10 @@ class LoneSteps(CompiledSteps):
         self._call(self._table_at)
         return OK if self._counters[3] == OK else self._cured(t, h, begin)
 
+    def forget(self) -> None:
+        """Measure the scales of the unknowns anew, as for the first step."""
+        self._taken = self._next_scales = 0
+
     def _begin(self, t: float, h: float, begin: np.ndarray) -> None:
         self._block[0], self._block[1] = t, h
         self._block[self._held["contraction"]] = FIRST_CONTRACTION
