@@ -12,7 +12,7 @@ from .drive import integrate
 from .ensemble import prepare_batch
 from .event_inside import SavedEvents
 from .event_members import of_member
-from .event_moment import MODE_PREFIX, ModeHistory
+from .event_record import MODE_PREFIX, ModeHistory
 from .events import EVENT_PREFIX, ContactEvent, Events
 from .members import Members, member, observe_batch
 from .model_check import independent_rows, layout_of

@@ -15,9 +15,8 @@ from ..errors import StepFailure
 from ..method import EventCapturing
 from ..problem import AbstractSystem, State
 from .consistent import Start
-from .event_moment import ModeHistory, Moment
 from .event_pieces import EventFailure
-from .event_record import flat_states, joined
+from .event_record import ModeHistory, Moment, flat_states, joined
 from .event_steps import EventLoop
 from .events import Events
 from .step import Layout

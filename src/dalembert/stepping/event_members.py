@@ -16,7 +16,7 @@ from ..errors import MethodDoesNotFit
 from ..method import EventCapturing
 from ..problem import AbstractSystem
 from .consistent import Start
-from .event_moment import MODE_PREFIX
+from .event_record import MODE_PREFIX
 from .event_run import events_from
 from .events import EVENT_PREFIX
 from .members import Members, member

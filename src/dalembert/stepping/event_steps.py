@@ -29,10 +29,9 @@ from .consistent import Start
 from .contact_modes import choose_modes, impact
 from .event_chunks import SmoothChunks
 from .event_kernels import SmoothStep, Watched
-from .event_moment import ModeHistory, Moment
 from .event_pieces import EventFailure, Pieces
 from .event_projection import projected
-from .event_record import Rows
+from .event_record import ModeHistory, Moment, Rows
 from .event_search import Found, first_events
 from .events import ContactEvent
 from .model_check import layout_of

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..method import Method
 from ..problem import AbstractSystem
 from ..stepping import Status, ended
-from ..stepping.event_runner import KIND as EVENTS
+from ..stepping.event_run import KIND as EVENTS
 from .store import Store, StoredStates
 from .store_files import Damaged, envelope, opened, read_json, to_json, write_whole
 

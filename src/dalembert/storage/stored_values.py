@@ -14,7 +14,7 @@ import numpy as np
 from ..engine import HISTORY, STATUS, Carry
 from ..problem import State
 from ..stepping import EVENT_PREFIX, MODE_PREFIX
-from ..stepping.event_runner import KIND as EVENTS
+from ..stepping.event_run import KIND as EVENTS
 from ..stepping.events import KINDS
 from ..stepping.loop import Plan
 from .store import Checkpoint, Store

@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.gallery import BouncingBall, SlidingBlock
-from dalembert.stepping.event_runner import EventRunner
+from dalembert.stepping.event_run import EventRunner
 from dalembert.storage.store_files import Damaged
 from dalembert.storage.stored_values import check_condition
 
