@@ -107,17 +107,30 @@ def heavy_top() -> Mechanism:
     return Mechanism(model, {"spin": {"top": (0, 150, -4.61538)}}, 1.0, 1e-3)
 
 
+def _ring(radius: float, first, second, pieces: int = 24) -> list[Capsule]:
+    """A thin ring in the plane of two unit vectors, of straight pieces."""
+    side, found = 2 * radius * np.tan(np.pi / pieces), []
+    for angle in 2 * np.pi * np.arange(pieces) / pieces:
+        out = np.cos(angle) * np.array(first) + np.sin(angle) * np.array(second)
+        along = np.cos(angle) * np.array(second) - np.sin(angle) * np.array(first)
+        found.append(Capsule(0.04 * radius, side, at=tuple(radius * out), rotation=tuple(frame_with_axis(along))))
+    return found
+
+
 def gyroscope() -> Mechanism:
     """A wheel in two gimbals that turn about axes at right angles."""
     model = Multibody(name="Gyroscope")
-    rings = Cylinder(0.08, 0.004, rotation=(np.pi / 2, 0, 0)), Cylinder(0.065, 0.004)
-    outer = model.body("outer gimbal", 0.2, (0.002, 0.001, 0.001), shape=rings[0], at=(0, 0, 0))
-    inner = model.body("inner gimbal", 0.1, (0.0005, 0.0008, 0.0005), shape=rings[1], at=(0, 0, 0))
+    outer = model.body(
+        "outer gimbal", 0.2, (0.002, 0.001, 0.001), shape=_ring(0.08, (1, 0, 0), (0, 0, 1)), at=(0, 0, 0)
+    )
+    inner = model.body(
+        "inner gimbal", 0.1, (0.0005, 0.0008, 0.0005), shape=_ring(0.065, (1, 0, 0), (0, 1, 0)), at=(0, 0, 0)
+    )
     wheel = model.body("wheel", density=7800, shape=Cylinder(0.05, 0.01), at=(0, 0, 0), rotation=(np.pi / 2, 0, 0))
     model.joint("outer", model.ground, outer, Revolute("z"))
     model.joint("inner", outer, inner, Revolute("x"))
     model.joint("wheel axle", inner, wheel, Revolute("y"))
-    weight = model.particle("weight", 0.05, at=(0, 0.1, 0))
+    weight = model.body("weight", 0.05, (0, 0, 0), shape=Sphere(0.008), at=(0, 0.1, 0))
     model.weld(inner, weight)
     return Mechanism(model, {"rates": {"wheel axle": 300.0}}, 2.0, 2e-4)
 
@@ -229,7 +242,8 @@ def governor() -> Mechanism:
         turn = (0, np.pi / 6 if side > 0 else 5 * np.pi / 6, 0)
         rod = model.body(f"{name} rod", density=3000, shape=Box((1, 0.01, 0.01), at=(0.5, 0, 0)),
                          at=(0.05 * side, 0, 1), rotation=turn)  # fmt: skip
-        model.weld(rod, model.particle(f"{name} ball", 5.0, at=rod.drawn(np.array([1.0, 0, 0]))))
+        ball = model.body(f"{name} ball", 5.0, (0, 0, 0), shape=Sphere(0.05), at=rod.drawn(np.array([1.0, 0, 0])))
+        model.weld(rod, ball)
         model.joint(f"{name} hinge", shaft, rod, Revolute("y"))
         model.spring(slider.point(0.05 * side, 0, 0), rod.point(0.5, 0, 0), 8e5, damping=4e4, rest=0.5)
     return Mechanism(model, {"rates": {"axle": 2 * np.pi}}, 10.0, 5e-4)

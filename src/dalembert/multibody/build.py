@@ -13,6 +13,7 @@ from .contacts import ContactElement, JointLimit
 from .couplings import Coupling
 from .forces import ForceElement
 from .joints import Distance, Fixed, JointElement
+from .pictures import Solid, outlines, solids
 from .vectors import Triple, is_traced, triple
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Parts:
     friction: Any
     frames: tuple[BodyFrame, ...]
     drawing: Any
+    solids: tuple[Solid, ...]
     bars: Any
     traced: bool
 
@@ -124,7 +126,7 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
     rotors = [(j, j.armature) for j in numbering.joints if is_traced(j.armature) or j.armature]
     forces = tuple(force(numbering) for force in model.forces)
     armature_joints = tuple((numbering.joint_number[joint.name], 0) for joint, _ in rotors)
-    drawing, bars = _picture(model, numbering)
+    drawing, bars = outlines(model, numbering)
     return Parts(
         bodies=tuple(body.element() for body in numbering.bodies),
         joints=joints,
@@ -142,6 +144,7 @@ def parts_of(model: Multibody, limits: bool) -> Parts:
             for body in model.bodies.values()
         ),
         drawing=drawing,
+        solids=solids(model, numbering),
         bars=bars,
         traced=is_traced([(b.mass, b.com, b.principal.euler, b.place) for b in numbering.bodies]),
     )
@@ -204,46 +207,3 @@ def _together(model: Multibody, lead: Body, group: list[Body]) -> Body:
         for body, turn in zip(group, turns, strict=True)
     ]
     return welded(lead.name, model, masses, lead.shape, lead.place, lead.turn)
-
-
-def _picture(model: Multibody, numbering: Numbering):
-    """The points of all bodies' pictures, along the directors, and the bars between them."""
-    drawing, bars, first = [], [], 0
-    for body in model.bodies.values():
-        host = numbering.host[body.name]
-        if is_traced((host.com, host.mass, host.principal.euler, host.place)) or is_traced(body.place):
-            continue
-        places, edges = _sketch(model, body)
-        if not len(places):
-            continue
-        components = np.stack([host.components(numbering.place(body, place)) for place in places])
-        drawing.append((numbering.of(body), tuple(map(tuple, components.tolist()))))
-        bars += [(a + first, b + first) for a, b in edges]
-        first += len(places)
-    for joint in numbering.joints:  # what keeps points apart is drawn as a line between them
-        if isinstance(joint.kind, Distance) and not is_traced((joint.on_first, joint.on_second)):
-            for body, place in ((joint.first, joint.on_first), (joint.second, joint.on_second)):
-                components = numbering.host[body.name].components(numbering.place(body, place))
-                if not is_traced(components):
-                    drawing.append((numbering.of(body), (tuple(components.tolist()),)))
-                    first += 1
-            bars.append((first - 2, first - 1))
-    if not drawing:
-        return ((GROUND, ((0.0, 0.0, 0.0),)),), ()
-    return tuple(drawing), tuple(bars)
-
-
-def _sketch(model: Multibody, body: Body) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """The outline of a body's shape; without one, lines from its centre of mass to its joints."""
-    if body.shape is not None:
-        outline = body.shape.placed_outline()
-        return outline.points, list(outline.edges)
-    if body.is_ground:
-        return np.zeros((0, 3)), []
-    ends = [
-        place
-        for joint in model.joints.values()
-        for side, place in ((joint.first, joint.on_first), (joint.second, joint.on_second))
-        if side is body and not is_traced(place)
-    ]
-    return np.array([body.com, *ends]), [(0, k + 1) for k in range(len(ends))]

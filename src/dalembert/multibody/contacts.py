@@ -87,7 +87,7 @@ class _Pair(ContactElement):
         return (first - second) @ normal
 
 
-class _OnPlane(_Pair):
+class OnPlane(_Pair):
     """A shape above a plane: the second body carries the plane, the third axis of `plane` is its normal."""
 
     second: int = eqx.field(static=True)
@@ -109,7 +109,7 @@ class _OnPlane(_Pair):
         return Touching(normal, lowest, lowest - height * normal)
 
 
-class SphereOnPlane(_OnPlane):
+class SphereOnPlane(OnPlane):
     """A sphere about a point; with the radius 0 the point itself: the corner of a box."""
 
     radius: Any
@@ -118,7 +118,7 @@ class SphereOnPlane(_OnPlane):
         return configuration.point(self.first) - self.radius * normal
 
 
-class RimOnPlane(_OnPlane):
+class RimOnPlane(OnPlane):
     """A circle about the third axis a of a frame: its lowest point is c + r (a (a . n) - n) / sqrt(1 - (a . n)^2)."""
 
     circle: Frame
@@ -131,7 +131,7 @@ class RimOnPlane(_OnPlane):
         return configuration.point(self.first) + self.radius * (axis * lean - normal) / across
 
 
-class EllipsoidOnPlane(_OnPlane):
+class EllipsoidOnPlane(OnPlane):
     """An ellipsoid with half axes r_k along the axes a_k of a frame: lowest at c - sum r_k^2 (a_k . n) a_k / |...|."""
 
     axes: Frame

@@ -19,7 +19,7 @@ from .configuration import GROUND
 from .couplings import Gear, JointCoordinate, PrescribedMotion
 from .elements import ForceMethods
 from .formulations import system_of
-from .joints import Joint
+from .joints import Distance, Joint
 from .mjcf_export import to_mjcf
 from .shapes import Cylinder, as_shape
 from .system import MultibodySystem
@@ -171,7 +171,8 @@ class Multibody(ForceMethods):
             second: the other body, or a point of it.
             kind: such as `Revolute("y")`; its axes are those of the drawing.
             at: where it is in the drawing, for bodies that were given without a point; by default the origin of the
-                second body. A body that has no place yet is put there.
+                second body. A body that has no place yet is put there. (A `Distance` is between the origins of bodies
+                that were given without a point.)
             limits: (lowest, highest) of its first coordinate, stops that are treated as contacts.
             limit_restitution: the restitution of the stops.
             damping: viscous friction of its first coordinate, torque (or force) for each unit of rate.
@@ -185,7 +186,7 @@ class Multibody(ForceMethods):
         self._new_name("joint", name)
         if not isinstance(kind, Joint):
             raise InputError(f'kind of joint {name!r} must be a joint such as da.Revolute("z"), got {shown(kind)}.')
-        on_first, on_second = self._joint_points(name, first, second, at)
+        on_first, on_second = self._joint_points(name, first, second, at, isinstance(kind, Distance))
         bodies = [end.body if isinstance(end, Point) else end for end in (first, second)]
         record = JointRecord(
             name, kind, bodies[0], bodies[1], on_first, on_second, kind.axes(), _limits(name, limits),
@@ -201,14 +202,19 @@ class Multibody(ForceMethods):
             self.joint_spring(name, stiffness, rest=rest)
         return record
 
-    def _joint_points(self, name: str, first, second, at):
-        """The joint's point in both bodies' own frames."""
+    def _joint_points(self, name: str, first, second, at, apart: bool):
+        """The joint's point in both bodies' own frames. Those of a joint that keeps them `apart` are not one point:
+        a body without a point stands for its origin."""
         ends = [end.body if isinstance(end, Point) else end for end in (first, second)]
         for body in ends:
             self._own(body)
         if ends[0] is ends[1]:
             raise InputError(f"joint {name!r} connects body {ends[0].name!r} with itself.")
         self._unplaced.discard(ends[0].name)
+        if apart and at is None:
+            self._unplaced.discard(ends[1].name)
+            on_first, on_second = (end.place if isinstance(end, Point) else np.zeros(3) for end in (first, second))
+            return on_first, on_second
         drawn = None if at is None else vector(f"at of joint {name!r}", at)
         if isinstance(first, Point):
             drawn = first.body.drawn(first.place)

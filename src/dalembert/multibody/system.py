@@ -37,6 +37,7 @@ from .contacts import ContactElement, sliding_rows
 from .couplings import Coupling
 from .forces import BearingFriction, ForceElement
 from .joints import JointElement
+from .pictures import Solid
 from .vectors import Triple
 
 
@@ -69,6 +70,7 @@ class MultibodySystem(System):
     followed: tuple[tuple[int, int], ...] = eqx.field(static=True)
     coordinates: str = eqx.field(static=True)
     drawing: Any = eqx.field(static=True)
+    solids: tuple[Solid, ...] = eqx.field(static=True)
     # last, because a system has these without a field too
     restitution: Any
     friction: Any

@@ -13,17 +13,21 @@ import numpy as np
 
 from ..arguments import count, floats, named_values, number, shown
 from ..errors import InputError
+from ..multibody import MultibodySystem
 from ..trajectory import check_single, has_energy
+from .bodies import Bodies, bodies_of, colour_of
 from .geometry import Geometry, geometry_of
 from .quantities import drawing_of, split_arguments
 from .series import (
     FEW_STATES,
     MOST_NAMED,
+    constrained,
     draw_constraints,
     draw_coordinates,
     draw_energy,
     draw_gaps,
     draw_invariants,
+    draw_joints,
     draw_multipliers,
     draw_reactions,
     family_colors,
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
 
 #: A path is drawn with at most this many states.
 PATH_STATES = 20_000
+#: How much the first configuration of bodies covers what is behind it.
+PALE = 0.35
+#: Bodies on their way are drawn so often at most.
+ON_THE_WAY = 4
 
 
 def plot(run, *quantities, path=None, dimension: int | None = None) -> Figure:
@@ -81,7 +89,7 @@ def plot_energy(run, path=None) -> Figure:
 def plot_constraints(run, path=None) -> Figure:
     """The residuals of the constraints at position and velocity level over time, on a logarithmic axis."""
     check_single(run, "plot")
-    if np.shape(run.lam)[-1] == 0 and np.shape(run.psi)[-1] == 0:
+    if not any(constrained(run)):
         raise InputError("this run has no constraints to plot.")
     return _figure(run, path, 6.4, 3.8, lambda figure: draw_constraints(figure.add_subplot(), run))
 
@@ -177,25 +185,36 @@ def _draw_below(figure, run, drawings: Sequence) -> None:
             axes.set_xlabel("")
 
 
-def _draw_overview(figure, run, dimension: int | None) -> None:
+def _panels(run) -> list:
+    """What an overview shows over time."""
     panels = [draw_energy] if has_energy(run) else [draw_coordinates]
-    if np.shape(run.lam)[1] or np.shape(run.psi)[1]:
-        panels.append(draw_constraints)
-    panels += [draw_multipliers] * bool(np.shape(run.lam)[1])
-    if np.shape(run.psi)[1] and run.psi is not run.lam and not np.size(run.impulse):
-        panels.append(draw_reactions)
+    panels += [draw_constraints] * any(constrained(run))
+    if isinstance(run.system, MultibodySystem):  # whose multipliers are asked for as reactions of joints
+        panels += [draw_joints] * any(joint.kind.coordinates for joint in run.system.joints)
+    else:
+        panels += [draw_multipliers] * bool(np.shape(run.lam)[1])
+        if np.shape(run.psi)[1] and run.psi is not run.lam and not np.size(run.impulse):
+            panels.append(draw_reactions)
     if np.size(run.impulse):
         panels.append(draw_gaps)
     if run.invariants:
         panels.append(draw_invariants)
+    return panels
+
+
+def _draw_overview(figure, run, dimension: int | None) -> None:
+    panels = _panels(run)
     geometry = moving_geometry(run, dimension)
+    # single components of places and directors say nothing, and neither do angles without their names
+    has_phase = not isinstance(run.system, MultibodySystem)
     figure.set_size_inches(12.0, {1: 5.0, 2: 6.4, 3: 8.0}.get(len(panels), 9.6))
     figure.get_layout_engine().set(wspace=0.06)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.15))
     left = grid[0].subgridspec(2, 1, height_ratios=(1.35, 1.0) if geometry is not None else (1.0, 1.0))
     right = grid[1].subgridspec(len(panels), 1)
-    draw_path(figure, left[0], run, geometry)
-    _draw_phase(figure.add_subplot(left[1]), run, None)
+    draw_path(figure, left[0] if has_phase else grid[0], run, geometry)
+    if has_phase:
+        _draw_phase(figure.add_subplot(left[1]), run, None)
     axes = None
     for k, draw in enumerate(panels):
         axes = figure.add_subplot(right[k], sharex=axes)
@@ -220,6 +239,10 @@ def draw_path(figure, where, run, geometry: Geometry | None) -> None:
     if geometry is None:
         draw_coordinates(figure.add_subplot(where), run)
         return
+    bodies = bodies_of(run)
+    if bodies is not None:
+        _draw_bodies(figure.add_subplot(where, projection="3d"), run, bodies)
+        return
     spatial = geometry.dimension == 3
     axes = figure.add_subplot(where, projection="3d" if spatial else None)
     frame_axes(axes, geometry)
@@ -239,27 +262,61 @@ def draw_path(figure, where, run, geometry: Geometry | None) -> None:
     legend_above(axes, height=0.9 if spatial else 1.0)
 
 
+def _draw_bodies(axes, run, bodies: Bodies) -> None:
+    """The bodies at the begin, pale, and at the end; between them the paths of their centres of mass, and where they
+    go far, the bodies on their way."""
+    from .rendering import Surfaces
+
+    frame_bodies(axes, bodies)
+    stride = max(1, len(run.t) // PATH_STATES)
+    for k in range(bodies.centres.shape[1]):
+        axes.plot(*bodies.centres[::stride, k].T, color=colour_of(k), linewidth=0.8, alpha=0.8, zorder=4)
+    times = np.linspace(run.t[0], run.t[-1], 2 + min(ON_THE_WAY, int(bodies.travel)))
+    poses = bodies.at(times)
+    for frame in range(len(times)):
+        last = frame == len(times) - 1
+        drawn = Surfaces(axes, alpha=1.0 if last else PALE, zorder=2 + last)
+        drawn.surface = bodies.surface(poses, frame, floors=frame == 0)
+
+
+def frame_bodies(axes, bodies: Bodies) -> None:
+    """Limits, equal scales, labels, and the view of a scene with bodies."""
+    axes.computed_zorder = False
+    axes.view_init(bodies.view.elevation, bodies.view.azimuth, vertical_axis=bodies.view.vertical)
+    frame_space(axes, bodies.limits)  # which asks what the vertical axis is
+    _label_space(axes, ("$x$", "$y$", "$z$"))
+
+
 def frame_axes(axes, geometry: Geometry, zoom: float = 0.83) -> None:
     """Limits that hold all points at all times, equal scales, labels."""
     limits = geometry.limits()
-    axes.set_xlim(*limits[0])
-    axes.set_ylim(*limits[1])
-    axes.set_xlabel(geometry.labels[0])
-    axes.set_ylabel(geometry.labels[1])
     if geometry.dimension == 3:
-        axes.set_zlim(*limits[2])
-        axes.set_zlabel(geometry.labels[2])
-        axes.set_box_aspect(np.ptp(limits, axis=1), zoom=zoom)
-        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
-            axis.set_major_locator(_few_ticks())
-            axis.pane.set_facecolor("white")
-            axis.labelpad = 14 if axis is axes.zaxis else 8  # off the numbers, also of a long axis seen from the side
-        axes.tick_params(pad=1)
-        axes.tick_params(axis="z", pad=6)  # the sign of a long number shall not touch the axis
+        frame_space(axes, limits, zoom)
+        _label_space(axes, geometry.labels)
     else:
+        axes.set_xlim(*limits[0])
+        axes.set_ylim(*limits[1])
+        axes.set_xlabel(geometry.labels[0])
+        axes.set_ylabel(geometry.labels[1])
         axes.set_aspect("equal")
         axes.xaxis.set_major_locator(_few_ticks(6))
         axes.yaxis.set_major_locator(_few_ticks(6))
+
+
+def frame_space(axes, limits: np.ndarray, zoom: float = 1.05) -> None:
+    """Limits of axes in space, equal scales."""
+    axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+    axes.set_box_aspect(np.ptp(limits, axis=1), zoom=zoom)
+
+
+def _label_space(axes, labels: Sequence[str]) -> None:
+    axes.set(xlabel=labels[0], ylabel=labels[1], zlabel=labels[2])
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_major_locator(_few_ticks())
+        axis.pane.set_facecolor("white")
+        axis.labelpad = 14 if axis is axes.zaxis else 8  # off the numbers, also of a long axis seen from the side
+    axes.tick_params(pad=1)
+    axes.tick_params(axis="z", pad=6)  # the sign of a long number shall not touch the axis
 
 
 def _few_ticks(count: int = 4):

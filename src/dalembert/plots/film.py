@@ -18,7 +18,8 @@ import scipy
 from ..arguments import count, number, positive
 from ..errors import InputError
 from ..trajectory import check_single
-from .figures import frame_axes
+from .bodies import Bodies, bodies_of, colour_of
+from .figures import frame_axes, frame_bodies, frame_space
 from .geometry import Geometry, geometry_of
 from .impulses import Arrows
 from .series import MOST_NAMED, family_colors
@@ -32,6 +33,8 @@ MOST_GIF_FRAMES = 50
 #: Frames of a whole film: more are hours of work, and were hardly meant.
 MOST_FRAMES = 100_000
 TRAIL_PIECES = 60
+#: A film goes with bodies that travel more than so many of their own sizes.
+FAR = 1.5
 
 
 class Film(type(pathlib.Path())):
@@ -152,7 +155,7 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     """The frames, (height, width, 3); what does not move is drawn once; trails reach back to `begin`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    spatial = geometry.dimension == 3
+    spatial, bodies = geometry.dimension == 3, bodies_of(run)
     sides = np.ptp(geometry.limits(), axis=1)
     height = pixels * (0.9 if spatial else float(np.clip(sides[1] / sides[0] + 0.12, 0.5, 1.3)))
     dpi = pixels / 6.0
@@ -161,8 +164,13 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot(projection="3d" if spatial else None)
-    frame_axes(axes, geometry, zoom=0.9)
-    moving, arrows = _Moving(axes, geometry), Arrows(axes, run, geometry, trail)
+    if bodies is not None:
+        frame_bodies(axes, bodies)
+        moving = _MovingBodies(axes, bodies)
+    else:
+        frame_axes(axes, geometry, zoom=0.9)
+        moving = _MovingPoints(axes, run, geometry)
+    arrows = Arrows(axes, run, geometry, trail)
     label = axes.set_title("$t$ = 0", loc="left", fontsize=16)
     artists = [*moving.artists, *arrows.artists, label]
     for artist in artists:
@@ -173,10 +181,12 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     for time in times:
         back = min(trail, abs(time - begin))
         pieces = np.linspace(time - back if run.t[-1] >= run.t[0] else time + back, time, TRAIL_PIECES + 1)
-        recent = _at(run, geometry, pieces)
-        moving.update(recent, geometry)
-        arrows.update(time, recent[-1])
+        moving.update(pieces)
+        arrows.update(time, _at(run, geometry, pieces[-1:])[0])
         label.set_text(f"$t$ = {time:.{digits}f}")
+        if moving.follows:
+            canvas.draw()
+            background = canvas.copy_from_bbox(figure.bbox)
         canvas.restore_region(background)
         for artist in artists:
             figure.draw_artist(artist)
@@ -190,24 +200,71 @@ def _digits(times: np.ndarray) -> int:
     return int(np.clip(np.ceil(-np.log10(abs(times[1] - times[0]))), 1, 9))
 
 
-class _Moving:
-    """The artists that change from frame to frame: trails, bars, points."""
+class _Trails:
+    """Paths of points in the last moments, fading."""
 
-    def __init__(self, axes, geometry: Geometry) -> None:
+    def __init__(self, axes, colors, dimension: int) -> None:
         from matplotlib.collections import LineCollection
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
-        collection = Line3DCollection if geometry.dimension == 3 else LineCollection
-        colors = family_colors(geometry.count)
+        collection = Line3DCollection if dimension == 3 else LineCollection
         # with many points only the last one leaves a trail
-        trailing = range(geometry.count) if geometry.count <= MOST_NAMED else [geometry.count - 1]
+        trailing = range(len(colors)) if len(colors) <= MOST_NAMED else [len(colors) - 1]
         fading = np.linspace(0.0, 0.75, TRAIL_PIECES) ** 1.5
-        empty = np.zeros((TRAIL_PIECES, 2, geometry.dimension))
-        self._trails = {}
+        empty = np.zeros((TRAIL_PIECES, 2, dimension))
+        self._lines = {}
         for k in trailing:
             lines = collection(list(empty), linewidths=2.0, zorder=3)
             lines.set_color([(*_rgb(colors[k]), alpha) for alpha in fading])
-            self._trails[k] = axes.add_collection(lines)
+            self._lines[k] = axes.add_collection(lines)
+
+    @property
+    def artists(self) -> list:
+        return list(self._lines.values())
+
+    def update(self, recent: np.ndarray) -> None:
+        """`recent`: the points over the time of the trail, (pieces + 1, points, dimension)."""
+        for k, lines in self._lines.items():
+            lines.set_segments(np.stack([recent[:-1, k], recent[1:, k]], axis=1))
+            if recent.shape[2] == 3:
+                lines.do_3d_projection()  # which the axes would do if all of them were drawn anew
+
+
+class _MovingBodies:
+    """The artists of bodies: their surfaces, and trails of their centres of mass."""
+
+    def __init__(self, axes, bodies: Bodies) -> None:
+        from .rendering import Surfaces
+
+        self._axes, self._bodies, self._surfaces = axes, bodies, Surfaces(axes)
+        #: Whether the picture goes with the model, which would be small in a picture of its whole way.
+        self.follows = bodies.travel > FAR
+        self._trails = _Trails(axes, [colour_of(k) for k in range(bodies.centres.shape[1])], 3)
+
+    @property
+    def artists(self) -> list:
+        return [self._surfaces, *self._trails.artists]
+
+    def update(self, times: np.ndarray) -> None:
+        """Draw the last of some times, with a trail over all of them."""
+        poses = self._bodies.at(times)
+        last = len(times) - 1
+        limits = self._bodies.around(poses, last) if self.follows else self._bodies.limits
+        self._surfaces.surface = self._bodies.surface(poses, last, limits)
+        if self.follows:
+            frame_space(self._axes, limits)
+        self._trails.update(poses.x[:, :-1])
+
+
+class _MovingPoints:
+    """The artists of points: trails, bars, dots."""
+
+    follows = False
+
+    def __init__(self, axes, run, geometry: Geometry) -> None:
+        self._run, self._geometry = run, geometry
+        colors = family_colors(geometry.count)
+        self._trails = _Trails(axes, colors, geometry.dimension)
         nothing = [[0.0]] * geometry.dimension
         self._bars = [axes.plot(*nothing, color="#30363B", linewidth=2.2, zorder=4)[0] for _ in geometry.bars]
         size = 9 if geometry.count <= MOST_NAMED else 5
@@ -220,15 +277,13 @@ class _Moving:
 
     @property
     def artists(self) -> list:
-        return [*self._trails.values(), *self._bars, *self._fixed, *self._dots]
+        return [*self._trails.artists, *self._bars, *self._fixed, *self._dots]
 
-    def update(self, recent: np.ndarray, geometry: Geometry) -> None:
-        """`recent`: the points over the time of the trail, (pieces + 1, points, dimension)."""
-        for k, lines in self._trails.items():
-            lines.set_segments(np.stack([recent[:-1, k], recent[1:, k]], axis=1))
-            if geometry.dimension == 3:
-                lines.do_3d_projection()  # which the axes would do if all of them were drawn anew
-        now = Geometry(recent[-1:], geometry.bars, geometry.labels)
+    def update(self, times: np.ndarray) -> None:
+        """Draw the last of some times, with a trail over all of them."""
+        recent = _at(self._run, self._geometry, times)
+        self._trails.update(recent)
+        now = Geometry(recent[-1:], self._geometry.bars, self._geometry.labels)
         for line, ends in zip(self._bars, now.bar_ends(0), strict=True):
             _place(line, ends)
         for line, point in zip(self._dots, recent[-1], strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InputError
+from ..multibody import MultibodySystem
 from .style import GREY, PALETTE
 
 #: Residuals below this are drawn here, zeros among them: it lies below the roundoff of numbers of size one.
@@ -12,6 +13,10 @@ FLOOR = 1e-17
 EPSILON = float(np.finfo(float).eps)
 #: More curves than this are drawn as one family without names.
 MOST_NAMED = 6
+#: Joints whose coordinates are shown in one panel.
+MOST_JOINTS = 4
+#: Letters of a line of names above a panel.
+LINE = 34
 #: A curve that turns more often than this is drawn as the band between its extremes in as many windows.
 MOST_TURNS = 300
 #: Events are told apart to this part of the time axis.
@@ -126,10 +131,18 @@ def draw_energy(axes, run) -> None:
     time_axis(axes, run)
 
 
+def constrained(run) -> tuple[bool, bool]:
+    """Whether a run has holonomic and nonholonomic constraints. A model says so itself: its multipliers take long."""
+    if isinstance(run.system, MultibodySystem):
+        return run.system.provides("holonomic"), run.system.provides("nonholonomic")
+    return bool(np.shape(run.lam)[1]), bool(np.shape(run.psi)[1])
+
+
 def draw_constraints(axes, run) -> None:
     """max|g| and max|g_q v + g_t|, max|k| of nonholonomic constraints, on a logarithmic axis."""
-    levels = [r"|g_q v + g_t|"] * bool(np.shape(run.lam)[1]) + ["|k|"] * bool(np.shape(run.psi)[1])
-    residuals = {r"$\max\,|g|$": run.constraint} if np.shape(run.lam)[1] else {}
+    holonomic, nonholonomic = constrained(run)
+    levels = [r"|g_q v + g_t|"] * holonomic + ["|k|"] * nonholonomic
+    residuals = {r"$\max\,|g|$": run.constraint} if holonomic else {}
     residuals["$" + r"\max\," + r",\ ".join(levels) + "$"] = run.hidden
     draw_residuals(axes, run.t, residuals)
     axes.set_ylabel("residual")
@@ -200,6 +213,16 @@ def draw_coordinates(axes, run) -> None:
     scaled_label(axes, "q" if q.shape[1] == 1 else "q_i")
     time_axis(axes, run)
     legend_above(axes, columns=MOST_NAMED)
+
+
+def draw_joints(axes, run) -> None:
+    """The first coordinates of the first joints of a model, by their names."""
+    joints = [joint.name for joint in run.system.joints if joint.kind.coordinates][:MOST_JOINTS]
+    for name, color in zip(joints, family_colors(len(joints)), strict=True):
+        curve(axes, run.t, next(iter(run.joint(name).values.values())), color, name)
+    axes.set_ylabel("joints")
+    time_axis(axes, run)
+    legend_above(axes, columns=max(1, LINE // max(map(len, joints))))
 
 
 def draw_gaps(axes, run) -> None:
