@@ -112,7 +112,7 @@ def loops(links: int, repeats: int) -> tuple[float, ...]:
     step = differentiable(assemble(system, da.Rattle(), start.layout, start.rows), True)
     given = 0.0, STEP, parameters
     run, record = (functools.partial(step.run, state, *given, grid, record=kept) for kept in (False, True))
-    recorded, bars = record(), np.zeros((2, len(state)))
+    recorded, bars = record().record, np.zeros((2, len(state)))
     bars[1, 0] = 1.0
     backwards = functools.partial(step.adjoints, recorded, *given, bars, grid)
     along = jnp.zeros(len(state)), 0.0, 0.0, np.ones(len(parameters))

@@ -125,18 +125,20 @@ def test_the_adjoint_of_a_long_chain_is_eliminated_like_its_step():
     bar = np.zeros((2, len(chain.first)))
     bar[1, 3 * links - 1] = 1.0
 
-    def run(parameters, record=False):
-        return step.run(chain.first, 0.0, 0.002, parameters, grid, record=record)
+    def run(parameters):
+        return step.run(chain.first, 0.0, 0.002, parameters, grid, record=False)
 
-    gradient = step.adjoints(run(parameters, record=True), 0.0, 0.002, parameters, bar, grid)[-1]
+    record = step.record(chain.first, 0.0, 0.002, parameters, grid)
+    gradient = step.adjoints(record, 0.0, 0.002, parameters, bar, grid)[-1]
     for k, slope in enumerate(gradient):
         direction = np.eye(len(parameters))[k]
         if slope:
             expected = central_difference(lambda z, d=direction: run(parameters + z * d).saved[1, 3 * links - 1], 0.0)
             assert slope == pytest.approx(expected, rel=1e-8)
-    taken = step._runner(step._recording, np.append(chain.first, np.zeros(step._recording.n_state - len(chain.first))),
-                         0.0, 0.002, parameters, 10).step.statistics["operations_per_step"]  # fmt: skip
-    assert step._sweeps[False]._step.statistics["operations_per_step"] <= 2.0 * taken
+    recording = step.recording(step.reads)
+    begin = np.append(chain.first, np.zeros(len(step.reads)))
+    taken = step._runner(recording, begin, 0.0, 0.002, parameters, 10).step.statistics["operations_per_step"]
+    assert step._sweeps[False, step.reads]._step.statistics["operations_per_step"] <= 2.0 * taken
 
 
 LONG_RUN = """

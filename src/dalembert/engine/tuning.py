@@ -123,9 +123,11 @@ class Tuning:
     #: of a second, in which Ctrl-C is not heard.
     xla_steps: int = 1_000
     xla_numbers: int = 1_000_000
-    #: Bytes that the record of a run for its derivative may take. (Two or three copies of it are made on its way
-    #: through JAX.)
+    #: Bytes that the record of a run for its derivative may take.
     record_bytes: int = 200_000_000
+    #: Bytes of all records that wait for a derivative, and of those that one was computed from and another may be.
+    records_held: int = 400_000_000
+    records_spent: int = 16_000_000
     #: Operations of all members after which a launch on a GPU returns, some seconds of a large card: Ctrl-C is
     #: heard between them.
     launch_operations: int = 10_000_000_000_000

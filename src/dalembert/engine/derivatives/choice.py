@@ -16,7 +16,7 @@ from ..program.array_program import ArrayProgram
 from ..program.program import Program
 from ..trace.interpreter import trace
 from ..tuning import tuning
-from .programs import adjoint, recording
+from .programs import adjoint, all_unknowns, tangent
 
 
 def reason_for_xla(functions: StepFunctions) -> str | None:
@@ -41,8 +41,12 @@ def reason_for_xla(functions: StepFunctions) -> str | None:
 class _Solvable:
     """Linear systems inside a traced function, where it is only asked whether they can be solved on operations."""
 
+    def __init__(self) -> None:
+        self.met = False
+
     def solution(self, forms: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Some operations."""
+        self.met = True
         return right
 
 
@@ -54,17 +58,35 @@ def _whole(functions: StepFunctions, x, *rest):
 def _untranslated(functions: StepFunctions) -> str | None:
     """What the engine does not translate, of the step or of its derivative, if there is anything."""
     step = functions.phases[0].functions if functions.phases else functions
-    large = step.size >= tuning().rolled_from
     try:
-        for made in (recording(step), adjoint(step)):
-            program: Any = ArrayProgram(expected=40 * step.size) if large else Program()
-            program.linear_systems = _Solvable()
-            x, state, parameters = (
-                program.inputs(name, size)
-                for name, size in (("x", made.size), ("state", made.n_state), ("parameter", made.n_parameters))
-            )
-            rest = (program.inputs("t", 1)[0], program.inputs("h", 1)[0], state, parameters)
-            trace(program, functools.partial(_whole, made), x, *rest)
+        read_by(step, forwards=False)
+        _traced(step, step)
     except UnsupportedByEngine as reason:
         return str(reason)
     return None
+
+
+@functools.lru_cache(maxsize=256)
+def read_by(step: StepFunctions, forwards: bool) -> tuple[int, ...]:
+    """The unknowns on which the tangent (or else the adjoint) of a step depends. Where these are linear, as momenta and
+    multipliers mostly are, there are few."""
+    whole = all_unknowns(step)
+    program, results, given = _traced((tangent if forwards else adjoint)(step, whole), step)
+    if program.linear_systems.met:  # what was put in their place says nothing
+        return whole
+    places = np.asarray(given[step.n_state : step.n_state + step.size])
+    read = np.isin(places, np.asarray(program.needed(results), dtype=np.int64))
+    return tuple(np.flatnonzero(read).tolist())
+
+
+def _traced(made: StepFunctions, step: StepFunctions) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A step, or a derivative of it, in operations: the program, all results, and the parameters."""
+    large = step.size >= tuning().rolled_from
+    program: Any = ArrayProgram(expected=40 * step.size) if large else Program()
+    program.linear_systems = _Solvable()
+    x, state, parameters = (
+        program.inputs(name, size)
+        for name, size in (("x", made.size), ("state", made.n_state), ("parameter", made.n_parameters))
+    )
+    rest = (program.inputs("t", 1)[0], program.inputs("h", 1)[0], state, parameters)
+    return program, trace(program, functools.partial(_whole, made), x, *rest), parameters

@@ -1,12 +1,13 @@
 """A run as an operation of JAX, with its own derivatives and batches: all of them run in compiled code.
 
-    run        (state, t0, h, theta)                     -> saved states, iterations, status, steps taken, record
-    tangent    (..., record, taken; their dots)          -> how the saved states move; linear in the dots
-    adjoint    (..., record, taken; bar of the saved)    -> the bars of (state, t0, h, theta); linear in the bar
+    run        (state, t0, h, theta)              -> saved states, iterations, status, steps taken, number of the record
+    tangent    (..., number; their dots)          -> how the saved states move; linear in the dots
+    adjoint    (..., number; bar of the saved)    -> the bars of (state, t0, h, theta); linear in the bar
 
 The tangent is the derivative of the run, the adjoint the transpose of the tangent, the tangent the transpose of the
 adjoint. Second derivatives are first derivatives of the run of a pair (s, sdot): a step that is twice as large
-(`with_tangent`). XLA calls back to the compiled code, outside a traced function it is called directly.
+(`with_tangent`). XLA calls back to the compiled code, outside a traced function it is called directly. Records stay
+beside JAX (`records.py`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from ...errors import InconsistentStart, StepFailure
 from ...interruption import raised_afterwards
 from ..contract import OK, STATUS, StepFunctions
 from .programs import paired, parted, with_tangent
-from .recorded import Differentiable, Forward, Grid, differentiable
+from .recorded import Differentiable, Grid, Record, differentiable
+from .records import NONE, Records
 
 #: the arguments of a run: state, t0, h, theta
 ARGUMENTS = 4
+#: those of a derivative that are not linear in it: these, and the number of the record
+KNOWN = ARGUMENTS + 1
 
 
 class Task(NamedTuple):
@@ -67,23 +71,34 @@ def _run_numbers(task: Task, record: bool, state, t0, h, parameters) -> tuple:
             f"step {k} (from t = {t:.6g}, h = {float(h):g}) failed: {STATUS[found.status]}; use a smaller h. "
             "Outside jit, vmap and grad the message says more, and the states before it are kept."
         )
-    return found.saved, found.iterations, np.int64(found.status), np.int64(found.taken), found.record
+    number = NONE if found.record is None else _records.keep(found.record)
+    return found.saved, found.iterations, np.int64(found.status), np.int64(found.taken), np.int64(number)
 
 
-def _tangent_numbers(task: Task, state, t0, h, parameters, record, taken, *moved) -> tuple:
-    run = Forward(state[None], _NOTHING, OK, int(taken), record)
+def _record_of(task: Task, state, t0, h, parameters, number) -> Record:
+    """The record of this number, or one of the run taken once more."""
+    record = _records.find(int(number))
+    if record is None:
+        record = task.step.record(state, float(t0), float(h), parameters, task.grid)
+        if int(number) != NONE:
+            _records.put_back(int(number), record)
+    return record
+
+
+def _tangent_numbers(task: Task, state, t0, h, parameters, number, *moved) -> tuple:
+    record = _record_of(task, state, t0, h, parameters, number)
     moved = (moved[0], float(moved[1]), float(moved[2]), moved[3])
-    return (task.step.tangents(run, float(t0), float(h), parameters, moved, task.grid),)
+    return (task.step.tangents(record, float(t0), float(h), parameters, moved, task.grid),)
 
 
-def _adjoint_numbers(task: Task, state, t0, h, parameters, record, taken, saved_bar) -> tuple:
+def _adjoint_numbers(task: Task, state, t0, h, parameters, number, saved_bar) -> tuple:
     if not np.all(np.isfinite(saved_bar)):  # what it does not reach stays zero, the rest is as little a number
         return tuple(np.full(np.shape(part), np.nan) for part in (state, t0, h, parameters))
-    run = Forward(state[None], _NOTHING, OK, int(taken), record)
-    return task.step.adjoints(run, float(t0), float(h), parameters, saved_bar, task.grid)
+    record = _record_of(task, state, t0, h, parameters, number)
+    return task.step.adjoints(record, float(t0), float(h), parameters, saved_bar, task.grid)
 
 
-_NOTHING = np.zeros(0)
+_records: Records[Record] = Records()
 
 
 def _each(numbers, members: int | None, batched: tuple[bool, ...], arguments) -> list[np.ndarray]:
@@ -175,11 +190,8 @@ def _host(numbers, members, batched, shapes, *arguments):
 
 def _run_outputs(task: Task, record: bool):
     saves, n = task.grid.saves, task.functions.n_state
-    kept = task.step.record_shape(task.grid) if record else (0, task.step.width)
-    return [
-        ((saves + 1, n), np.dtype(np.float64)), ((saves,), np.dtype(np.int64)), ((), np.dtype(np.int64)),
-        ((), np.dtype(np.int64)), (kept, np.dtype(np.float64)),
-    ]  # fmt: skip
+    whole = np.dtype(np.int64)
+    return [((saves + 1, n), np.dtype(np.float64)), ((saves,), whole), ((), whole), ((), whole), ((), whole)]
 
 
 def _tangent_outputs(task: Task):
@@ -196,15 +208,12 @@ def _adjoint_outputs(task: Task):
 
 def _derivative_of_run(primals, tangents, *, task, record, members, batched):
     """The record is no result that anybody differentiates: the derivatives of a tangent know what it is a record of."""
-    saved, *counted, kept = _run.bind(*primals, task=task, record=True, members=members, batched=batched)
+    saved, *counted, number = _run.bind(*primals, task=task, record=True, members=members, batched=batched)
     moved = [ad.instantiate_zeros(tangent) for tangent in tangents]
     moves = _tangent.bind(
-        *primals, kept, counted[-1], *moved, task=task, members=members,
-        batched=(*batched, members is not None, members is not None, *batched),
+        *primals, number, *moved, task=task, members=members, batched=(*batched, members is not None, *batched)
     )  # fmt: skip
-    kept = kept if record else jnp.zeros((*kept.shape[:-2], 0, kept.shape[-1]))
-    primals_out = [saved, *counted, kept]
-    return primals_out, [*moves, *(_no_tangent(part) for part in primals_out[1:])]
+    return [saved, *counted, number], [*moves, *(_no_tangent(part) for part in (*counted, number))]
 
 
 def _no_tangent(part) -> ad.Zero:
@@ -234,12 +243,10 @@ def _over_members(function, members: int | None, batched: tuple[bool, ...]):
 def _derivative_of_tangent(primals, tangents, *, task, members, batched):
     """The second derivative along two directions, and the tangent of the direction's own change."""
     moved = [ad.instantiate_zeros(tangent) for tangent in tangents]
-    arguments, record, direction = primals[:ARGUMENTS], primals[ARGUMENTS : ARGUMENTS + 2], primals[ARGUMENTS + 2 :]
-    own, of_direction = batched[:ARGUMENTS], batched[ARGUMENTS + 2 :]
+    arguments, number, direction = primals[:ARGUMENTS], primals[ARGUMENTS], primals[KNOWN:]
+    own, of_direction = batched[:ARGUMENTS], batched[KNOWN:]
     value = _tangent.bind(*primals, task=task, members=members, batched=batched)
-    (change,) = _tangent.bind(
-        *arguments, *record, *moved[ARGUMENTS + 2 :], task=task, members=members, batched=batched
-    )  # fmt: skip
+    (change,) = _tangent.bind(*arguments, number, *moved[KNOWN:], task=task, members=members, batched=batched)
     (bent,) = _bend.bind(
         *arguments, *direction, *moved[:ARGUMENTS], task=task, members=members, batched=(*own, *of_direction, *own)
     )  # fmt: skip
@@ -273,12 +280,12 @@ _adjoint = _operation(
 
 
 def _transposed_tangent(cotangents, *arguments, task, members, batched):
-    known, asked = arguments[: ARGUMENTS + 2], arguments[ARGUMENTS + 2 :]
+    known, asked = arguments[:KNOWN], arguments[KNOWN:]
     (bar,) = cotangents
     if isinstance(bar, ad.Zero):
         return [None] * len(arguments)
     bars = _adjoint.bind(
-        *known, bar, task=task, members=members, batched=(*batched[: ARGUMENTS + 2], members is not None)
+        *known, bar, task=task, members=members, batched=(*batched[:KNOWN], members is not None)
     )  # fmt: skip
     return [None] * len(known) + [_for_all(part, each) for part, each in zip(bars, asked, strict=True)]
 

@@ -34,13 +34,14 @@ class Data:
 
     n_state: int
     size: int
+    reads: tuple[int, ...]  # the unknowns that are there; on the others the derivative does not depend
     n_parameters: int
     directions: bool  # whether the tangents of theta, t0 and H follow
 
     @property
     def fixed(self) -> int:
         """Where that begins which does not change in a run."""
-        return self.n_state + self.size
+        return self.n_state + len(self.reads)
 
     @property
     def length(self) -> int:
@@ -48,19 +49,29 @@ class Data:
 
     def parts(self, data) -> tuple:
         """s, x, and theta, t0, H together; with directions also the tangent of these three."""
-        edges = np.cumsum([self.n_state, self.size, self.n_parameters + 2])
-        return tuple(jnp.split(data, edges if self.directions else edges[:2]))
+        edges = np.cumsum([self.n_state, len(self.reads), self.n_parameters + 2])
+        s, x, *fixed = jnp.split(data, edges if self.directions else edges[:2])
+        if len(self.reads) < self.size:
+            place = np.full(self.size, len(self.reads))
+            place[list(self.reads)] = np.arange(len(self.reads))
+            x = jnp.append(x, 0.0)[place]
+        return s, x, *fixed
 
 
-def recording(functions: StepFunctions) -> StepFunctions:
-    """The same step, whose state also holds what its unknowns were found to be."""
-    n = functions.n_state
+def all_unknowns(functions: StepFunctions) -> tuple[int, ...]:
+    """The places of all unknowns."""
+    return tuple(range(functions.size))
+
+
+def recording(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions:
+    """The same step, whose state also holds what these of its unknowns were found to be."""
+    n, whole, places = functions.n_state, len(reads) == functions.size, np.array(reads, dtype=np.int64)
 
     def shortened(function):
         return lambda *given: function(*given[:-2], given[-2][:n], given[-1])
 
     def finish(x, *rest):
-        return jnp.concatenate([shortened(functions.finish)(x, *rest), x])
+        return jnp.concatenate([shortened(functions.finish)(x, *rest), x if whole else x[places]])
 
     misled = functions.misled
     return StepFunctions(
@@ -70,7 +81,7 @@ def recording(functions: StepFunctions) -> StepFunctions:
         unknowns=functions.unknowns,
         equations=functions.equations,
         blocks=functions.blocks,
-        n_state=n + functions.size,
+        n_state=n + len(reads),
         summed_blocks=functions.summed_blocks,
         n_parameters=functions.n_parameters,
         smooth=functions.smooth,
@@ -81,9 +92,9 @@ def recording(functions: StepFunctions) -> StepFunctions:
     )
 
 
-def tangent(functions: StepFunctions) -> StepFunctions:
-    """The tangent of a step. Its state is sdot, its unknown xdot."""
-    data = _data_of(functions, directions=True)
+def tangent(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions:
+    """The tangent of a step. Its state is sdot, its unknown xdot; of the solved unknowns it is given these."""
+    data = Data(functions.n_state, functions.size, reads, functions.n_parameters, directions=True)
 
     def moved(function, x_dot, t, h, s_dot, given):
         s, x, fixed, fixed_dot = data.parts(given)
@@ -102,11 +113,11 @@ def tangent(functions: StepFunctions) -> StepFunctions:
     )
 
 
-def adjoint(functions: StepFunctions) -> StepFunctions:
+def adjoint(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions:
     """The adjoint of a step, taken backwards. Its state is sbar and the sums of thetabar, t0bar and Hbar; its unknown
-    is w."""
-    data, summed, n = _data_of(functions, directions=False), functions.n_summed, functions.n_state
-    residual = _residual_of(functions)
+    is w; of the solved unknowns it is given these."""
+    data = Data(functions.n_state, functions.size, reads, functions.n_parameters, directions=False)
+    summed, n, residual = functions.n_summed, functions.n_state, _residual_of(functions)
 
     def both(x, *rest):
         return residual(x, *rest), functions.finish(x, *rest)
@@ -133,10 +144,6 @@ def adjoint(functions: StepFunctions) -> StepFunctions:
         functions, residual=equations, finish=finish, n_state=n_all, summed_blocks=(), n_parameters=data.length,
         changing=data.fixed,
     )  # fmt: skip
-
-
-def _data_of(functions: StepFunctions, directions: bool) -> Data:
-    return Data(functions.n_state, functions.size, functions.n_parameters, directions)
 
 
 def _residual_of(functions: StepFunctions):

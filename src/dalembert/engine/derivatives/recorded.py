@@ -16,6 +16,7 @@ from ..contract import OK, Carry, StepFunctions
 from ..runners.choice import EngineOptions, choose_engine
 from ..runners.phases import PhasedRun, TimeSteps
 from ..tuning import tuning
+from .choice import read_by
 from .programs import adjoint, recording, tangent
 from .sweep import Recorded, Sweep
 
@@ -38,7 +39,21 @@ class Forward(NamedTuple):
     iterations: np.ndarray  # (saves,)
     status: int
     taken: int  # steps until one failed, or all
-    record: np.ndarray  # rows of the record, or snapshots, or nothing
+    record: Record | None
+
+
+class Record(NamedTuple):
+    """What a run leaves for its derivative."""
+
+    start: np.ndarray  # the first state
+    taken: int  # steps until one failed, or all
+    rows: np.ndarray  # a row a step, or one for each part of the run
+    reads: tuple[int, ...]  # the unknowns that a row of a step has
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return self.rows.nbytes
 
 
 class Differentiable:
@@ -50,47 +65,62 @@ class Differentiable:
         self._step = phases[0].functions if phases else functions
         self._fractions = np.array([phase.fraction for phase in phases] or [1.0])
         self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
-        self._recording = recording(self._step)
-        self._sweeps: dict[bool, Sweep] = {}
+        self._recordings: dict[tuple[int, ...], StepFunctions] = {}
+        self._sweeps: dict[tuple[bool, tuple[int, ...]], Sweep] = {}
 
-    # -- sizes, which are known before any number is ----------------------------------------------------------------
+    # -- what is recorded ---------------------------------------------------------------------------------------------
 
-    @property
-    def width(self) -> int:
-        """The length of a row of the record."""
-        return self._recording.n_state
+    @functools.cached_property
+    def reads(self) -> tuple[int, ...]:
+        """The unknowns that a record has: those that the adjoint reads."""
+        return read_by(self._step, forwards=False)
+
+    @functools.cached_property
+    def _read_forwards(self) -> tuple[int, ...]:
+        """Those that the tangent reads too."""
+        return tuple(sorted({*self.reads, *read_by(self._step, forwards=True)}))
+
+    def recording(self, reads: tuple[int, ...]) -> StepFunctions:
+        """The step that leaves a row of the record."""
+        if reads not in self._recordings:
+            self._recordings[reads] = recording(self._step, reads)
+        return self._recordings[reads]
 
     @property
     def _n(self) -> int:
         return self.functions.n_state
 
-    def part_steps(self, grid: Grid) -> int:
+    def part_steps(self, grid: Grid, reads: tuple[int, ...] | None = None) -> int:
         """Into parts of how many steps a run is divided: all of them, where the record is not too large."""
         numbers = tuning().record_bytes // 8
-        a_step = self.width * len(self._fractions)
+        a_step = (self._n + len(self.reads if reads is None else reads)) * len(self._fractions)
         if grid.steps * a_step <= numbers:
             return max(1, grid.steps)
         even = math.sqrt(grid.steps * (self._n + self.functions.n_summed) / a_step)  # snapshots as large as a part
         return max(1, min(math.ceil(even), numbers // a_step))
 
-    def record_shape(self, grid: Grid) -> tuple[int, int]:
-        """The shape of what a run leaves for its derivative."""
-        part = self.part_steps(grid)
-        if part >= grid.steps:
-            return grid.steps * len(self._fractions), self.width
-        return -(-grid.steps // part), self._n + self.functions.n_summed
-
     # -- forwards -----------------------------------------------------------------------------------------------------
 
     def run(self, state, t0: float, h: float, parameters, grid: Grid, *, record: bool) -> Forward:
         """All steps, or those before one that fails."""
-        if record and self.part_steps(grid) >= grid.steps:
-            return self._recorded(state, t0, h, parameters, grid)
-        return self._plain(state, t0, h, parameters, grid, snapshots=record)
+        return self._run((state, t0, h, parameters), grid, self.reads if record else None)
 
-    def _plain(self, state, t0, h, parameters, grid: Grid, snapshots: bool) -> Forward:
-        runner = self._runner(self.functions, state, t0, h, parameters, grid.steps)
-        part = self.part_steps(grid) if snapshots else max(1, runner.chunk_steps)
+    def record(self, state, t0: float, h: float, parameters, grid: Grid, reads: tuple | None = None) -> Record:
+        """The record of a run, with these unknowns, or those that the adjoint reads."""
+        record = self._run((state, t0, h, parameters), grid, self.reads if reads is None else reads).record
+        assert record is not None  # it was asked for
+        return record
+
+    def _run(self, given: tuple, grid: Grid, reads: tuple[int, ...] | None) -> Forward:
+        if reads is not None and self.part_steps(grid, reads) >= grid.steps:
+            return self._recorded(given, grid, reads)
+        return self._plain(given, grid, reads)
+
+    def _plain(self, given: tuple, grid: Grid, reads: tuple[int, ...] | None) -> Forward:
+        """Without a record; where there are unknowns to be recorded later, with a snapshot for each part."""
+        state, t0, h, parameters = given
+        runner, snapshots = self._runner(self.functions, state, t0, h, parameters, grid.steps), reads is not None
+        part = self.part_steps(grid, reads) if snapshots else max(1, runner.chunk_steps)
         part = part if snapshots else min(part, grid.every * max(1, part // grid.every)) if part >= grid.every else part
         carry, saved, kept, spent, status = runner.first_carry(state), [state[None]], [], [], OK
         while int(carry.step) < grid.steps and status == OK:
@@ -101,32 +131,31 @@ class Differentiable:
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status = chunk.carry, chunk.status
-        record = np.zeros((0, self.width))
-        if snapshots:
-            record = _filled(np.array(kept), self.record_shape(grid)[0])
         iterations = np.concatenate([*spent, np.zeros(0, np.int64)])
-        return _ended(np.concatenate(saved), carry, iterations, status, grid, record)
+        found = _ended(np.concatenate(saved), carry, iterations, status, grid)
+        return found if reads is None else _with_record(found, np.array(kept), reads)
 
-    def _recorded(self, state, t0, h, parameters, grid: Grid) -> Forward:
-        many = len(self._fractions)
-        rows, spent, status, carry = self._steps(state, None, t0, h, parameters, (0, grid.steps))
+    def _recorded(self, given: tuple, grid: Grid, reads: tuple[int, ...]) -> Forward:
+        many, state = len(self._fractions), given[0]
+        rows, spent, status, carry = self._steps(given, None, (0, grid.steps), reads)
         taken = len(rows) // many
         each = grid.every * many
         saved = np.concatenate([state[None], rows[each - 1 :: each, : self._n][: taken // grid.every]])
         iterations = np.add.reduceat(spent, np.arange(0, len(spent), each)) if len(spent) else spent
         last = rows[taken * many - 1, : self._n] if taken else state
         carry = carry._replace(state=last, step=np.array(taken))
-        rows = _filled(rows[: taken * many], grid.steps * many)
-        return _ended(saved, carry, iterations[: len(saved) - 1], status, grid, rows)
+        found = _ended(saved, carry, iterations[: len(saved) - 1], status, grid)
+        return _with_record(found, rows[: taken * many], reads)
 
-    def _steps(self, state, compensation, t0, h, parameters, steps: tuple[int, int]):
+    def _steps(self, given: tuple, compensation, steps: tuple[int, int], reads: tuple[int, ...]):
         """The rows of the record between two steps, the iterations of each, the status and the carry at the end."""
-        first, last = steps
-        begin = np.concatenate([state, np.zeros(self._step.size)])
+        (state, t0, h, parameters), (first, last) = given, steps
+        begin = np.concatenate([state, np.zeros(len(reads))])
         several = len(self._fractions) > 1
         count = (last - first) * len(self._fractions)
         t, sizes = self._times(t0, h, first, last)
-        start = self._runner(self._recording, begin, float(t[0]), float(sizes[0]), parameters, count, several)
+        functions = self.recording(reads)
+        start = self._runner(functions, begin, float(t[0]), float(sizes[0]), parameters, count, several)
         carry: Carry = start.first_carry(begin)
         if compensation is not None:
             carry = carry._replace(compensation=np.array(compensation))
@@ -142,7 +171,7 @@ class Differentiable:
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status, done = chunk.carry, chunk.status, int(chunk.carry.step)
-        rows = saved[0] if len(saved) == 1 else np.concatenate([np.zeros((0, self.width)), *saved])
+        rows = saved[0] if len(saved) == 1 else np.concatenate([np.zeros((0, len(begin))), *saved])
         return rows, np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
 
     def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
@@ -157,69 +186,72 @@ class Differentiable:
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
-    def tangents(self, run: Forward, t0, h, parameters, moved: tuple, grid: Grid) -> np.ndarray:
+    def tangents(self, record: Record, t0, h, parameters, moved: tuple, grid: Grid) -> np.ndarray:
         """How the saved states move, (saves + 1, n_state), with (state, t0, h, parameters)."""
         state_dot, t0_dot, h_dot, parameters_dot = moved
         saved, many = np.empty((grid.saves + 1, self._n)), len(self._fractions)
         saved[0], tail = state_dot, np.concatenate([parameters_dot, [t0_dot, h_dot]])
         now = np.array(state_dot, dtype=np.float64)
-        for first, last in self._parts(run.taken, grid):
-            recorded = self._part(run, t0, h, parameters, first, last, grid)
-            sweep = self._sweep(recorded, forwards=True)
-            now = sweep.forwards(recorded, now, tail, first * many, grid.every * many, saved[1:])
-        saved[run.taken // grid.every + 1 :] = now
+        if not set(self._read_forwards) <= set(record.reads):
+            record = self.record(record.start, t0, h, parameters, grid, self._read_forwards)
+        for part in self._parts(record, grid):
+            recorded = self._part(record, t0, h, parameters, part, grid)
+            sweep = self._sweep(recorded, record.reads, forwards=True)
+            now = sweep.forwards(recorded, now, tail, part[0] * many, grid.every * many, saved[1:])
+        saved[record.taken // grid.every + 1 :] = now
         return saved
 
-    def adjoints(self, run: Forward, t0, h, parameters, cotangents: np.ndarray, grid: Grid) -> tuple:
+    def adjoints(self, record: Record, t0, h, parameters, cotangents: np.ndarray, grid: Grid) -> tuple:
         """(state, t0, h, parameters) bar from those of the saved states, (saves + 1, n_state)."""
         many, n = len(self._fractions), self._n
         now = np.zeros(n + len(parameters) + 2)
-        rest = cotangents[run.taken // grid.every + 1 :]
+        rest = cotangents[record.taken // grid.every + 1 :]
         now[:n] = rest.sum(axis=0)
         rows = np.ascontiguousarray(cotangents[1:])
-        for first, last in reversed(self._parts(run.taken, grid)):
-            recorded = self._part(run, t0, h, parameters, first, last, grid)
-            sweep = self._sweep(recorded, forwards=False)
-            now = sweep.backwards(recorded, now, first * many, grid.every * many, rows)
+        for part in reversed(self._parts(record, grid)):
+            recorded = self._part(record, t0, h, parameters, part, grid)
+            sweep = self._sweep(recorded, record.reads, forwards=False)
+            now = sweep.backwards(recorded, now, part[0] * many, grid.every * many, rows)
         return now[:n] + cotangents[0], now[-2], now[-1], now[n:-2]
 
-    def _parts(self, taken: int, grid: Grid) -> list[tuple[int, int]]:
-        part = self.part_steps(grid)
-        return [(first, min(first + part, taken)) for first in range(0, taken, part)]
+    def _parts(self, record: Record, grid: Grid) -> list[tuple[int, int]]:
+        part = self.part_steps(grid, record.reads)
+        return [(first, min(first + part, record.taken)) for first in range(0, record.taken, part)]
 
-    def _part(self, run: Forward, t0, h, parameters, first: int, last: int, grid: Grid) -> Recorded:
+    def _part(self, record: Record, t0, h, parameters, steps: tuple[int, int], grid: Grid) -> Recorded:
         """The steps first, ..., last - 1 with all that their derivatives need."""
+        (first, last), part = steps, self.part_steps(grid, record.reads)
         many, t_h = len(self._fractions), self._times(t0, h, first, last)
         fixed = np.concatenate([parameters, [t0, h]])
-        if self.part_steps(grid) >= grid.steps:
-            return Recorded(run.saved[0], run.record[first * many : last * many], *t_h, fixed)
-        snapshot = run.record[first // self.part_steps(grid)]
-        rows, *_ = self._steps(snapshot[: self._n], snapshot[self._n :], t0, h, parameters, (first, last))
-        return Recorded(snapshot[: self._n], rows, *t_h, fixed)
+        if part >= grid.steps:
+            return Recorded(record.start, record.rows[first * many : last * many], *t_h, fixed)
+        snapshot = record.rows[first // part]
+        state, compensation = snapshot[: self._n], snapshot[self._n :]
+        rows, *_ = self._steps((state, t0, h, parameters), compensation, steps, record.reads)
+        return Recorded(state, rows, *t_h, fixed)
 
-    def _sweep(self, recorded: Recorded, *, forwards: bool) -> Sweep:
+    def _sweep(self, recorded: Recorded, reads: tuple[int, ...], *, forwards: bool) -> Sweep:
         """The compiled tangent or adjoint; its pivots suit the run for which it was first needed."""
-        if forwards not in self._sweeps:
-            made = (tangent if forwards else adjoint)(self._step)
+        if (forwards, reads) not in self._sweeps:
+            made = (tangent if forwards else adjoint)(self._step, reads)
             tail = self.functions.n_parameters + 2 if forwards else 0
-            self._sweeps[forwards] = Sweep(made, self._n, recorded, tail)
-        sweep = self._sweeps[forwards]
+            self._sweeps[forwards, reads] = Sweep(made, self._n, recorded, tail)
+        sweep = self._sweeps[forwards, reads]
         sweep.improve()
         return sweep
 
 
-def _filled(rows: np.ndarray, count: int) -> np.ndarray:
-    """As many rows as there would be, had all steps been taken."""
-    return rows if len(rows) == count else np.concatenate([rows, np.zeros((count - len(rows), rows.shape[1]))])
+def _with_record(found: Forward, rows: np.ndarray, reads: tuple[int, ...]) -> Forward:
+    return found._replace(record=Record(found.saved[0].copy(), found.taken, rows, reads))
 
 
-def _ended(saved, carry: Carry, iterations, status: int, grid: Grid, record: np.ndarray) -> Forward:
+def _ended(saved, carry: Carry, iterations, status: int, grid: Grid) -> Forward:
     """A run to its end, or the last state again after a step that failed."""
     missing = grid.saves + 1 - len(saved)
     if missing:
         saved = np.concatenate([saved, np.repeat(np.asarray(carry.state)[None], missing, axis=0)])
         iterations = np.concatenate([iterations, np.zeros(missing, np.int64)])
-    return Forward(saved, iterations[: grid.saves], status, int(carry.step), record)
+    return Forward(saved, iterations[: grid.saves], status, int(carry.step), None)
 
 
 @functools.lru_cache(maxsize=64)
