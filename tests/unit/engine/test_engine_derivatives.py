@@ -105,6 +105,23 @@ def test_transformations_of_jax_nest():
     agree(twice[1], jnp.stack([one(s, *rest[:2], thetas[1]) for s in states]), 1e-12)
 
 
+def test_members_side_by_side_have_the_derivatives_of_each_alone():
+    """More members than fit in two vectors, and the last of these is not full."""
+    states = 0.3 * jnp.asarray(np.random.default_rng(1).standard_normal((19, 3)))
+    thetas = states[:, :2] + 0.5
+    rest = ARGUMENTS[1:3]
+    together = jax.vmap(jax.value_and_grad(lambda s, theta: loss(run)(s, *rest, theta), (0, 1)))
+    found, expected = together(states, thetas), [one(s, th) for s, th in zip(states, thetas, strict=True)]
+    agree(found, jax.tree.map(lambda *parts: jnp.stack(parts), *expected), 1e-12)
+    shared = jax.grad(lambda theta: jnp.sum(jax.vmap(lambda s: loss(run)(s, *rest, theta))(states)))(ARGUMENTS[3])
+    agree(shared, sum(one(s, ARGUMENTS[3])[1][1] for s in states), 1e-12)
+
+
+@jax.jit
+def one(state, theta):
+    return jax.value_and_grad(lambda s, th: loss(run)(s, *ARGUMENTS[1:3], th), (0, 1))(state, theta)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("second", [jax.jacfwd, jax.jacrev])
 @pytest.mark.parametrize("first", [jax.jacfwd, jax.jacrev])

@@ -12,10 +12,9 @@ beside JAX (`records.py`).
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
-import os
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,13 +26,13 @@ from jax.interpreters import ad, batching, mlir
 from ...errors import InconsistentStart, StepFailure
 from ...interruption import raised_afterwards
 from ..contract import OK, STATUS, StepFunctions
+from .calls import ARGUMENTS, Call, each_member
+from .members import Batch, Together, side_by_side
 from .programs import paired, parted, with_tangent
 from .recorded import Differentiable, Grid, Record, differentiable
 from .records import NONE, Records
 
-#: the arguments of a run: state, t0, h, theta
-ARGUMENTS = 4
-#: those of a derivative that are not linear in it: these, and the number of the record
+#: the arguments of a derivative that are not linear in it: these, and the number of the record
 KNOWN = ARGUMENTS + 1
 
 
@@ -101,33 +100,17 @@ def _adjoint_numbers(task: Task, state, t0, h, parameters, number, saved_bar) ->
 _records: Records[Record] = Records()
 
 
-def _each(numbers, members: int | None, batched: tuple[bool, ...], arguments) -> list[np.ndarray]:
-    """The results of one run, or of many members side by side, first axis; by all cores, since compiled code leaves
-    Python's lock to others."""
-    arguments = [_contiguous(part) for part in arguments]
-    if members is None:
-        return [np.asarray(part) for part in numbers(*arguments)]
-
-    def one(k: int) -> tuple:
-        return numbers(*(part[k] if each else part for part, each in zip(arguments, batched, strict=True)))
-
-    first = one(0)  # what has to be compiled is
-    found = [np.empty((members, *np.shape(part)), np.asarray(part).dtype) for part in first]
-
-    def some(begin: int, end: int) -> None:
-        for k in range(begin, end):
-            for place, part in zip(found, one(k) if k else first, strict=True):
-                place[k] = part
-
-    workers = min(members, os.cpu_count() or 1)
-    ends = np.linspace(0, members, workers + 1).astype(int).tolist()
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        list(pool.map(some, ends[:-1], ends[1:]))
-    return found
+def _run_together(task: Task, record: bool, batch: Batch) -> Together:
+    found = side_by_side(task.functions, task.compensated).run(batch, task.grid)
+    number = np.full(len(batch.states), NONE)  # a derivative takes the run once more, some members at a time
+    return found._replace(found=(*found.found, number))
 
 
-def _contiguous(part: Any) -> np.ndarray:
-    return np.ascontiguousarray(part) if np.ndim(part) else np.asarray(part)
+def _adjoint_together(task: Task, batch: Batch, number, saved_bar) -> Together:
+    bars = np.broadcast_to(saved_bar, (len(batch.states), *saved_bar.shape[-2:]))
+    found = side_by_side(task.functions, task.compensated).adjoints(batch, bars, task.grid)
+    numberless = np.flatnonzero(~np.all(np.isfinite(bars), axis=(1, 2)))
+    return found._replace(failed=np.union1d(found.failed, numberless))
 
 
 # -- as operations of JAX ---------------------------------------------------------------------------------------------
@@ -138,19 +121,19 @@ def _shapes(avals, members: int | None) -> list[ShapedArray]:
     return [ShapedArray((*lead, *shape), dtype) for shape, dtype in avals]
 
 
-def _operation(name: str, numbers, outputs, derivative) -> Primitive:
-    """An operation with many results. `numbers(**told)` is what computes them, `outputs` their shapes of one member;
+def _operation(name: str, call: Callable[..., Call], outputs, derivative) -> Primitive:
+    """An operation with many results. `call(**told)` is what computes them, `outputs` their shapes of one member;
     `told` are the parameters that are not about batches."""
     primitive = Primitive(name)
     primitive.multiple_results = True
 
     def eager(*arguments, members, batched, **told):
-        return [jnp.asarray(part) for part in _each(numbers(**told), members, batched, arguments)]
+        return [jnp.asarray(part) for part in each_member(call(**told), members, batched, arguments)]
 
     def lowered(context, *arguments, members, batched, **told):
-        call = functools.partial(_host, numbers(**told), members, batched, context.avals_out)
+        host = functools.partial(_host, call(**told), members, batched, context.avals_out)
         found, *_ = mlir.emit_python_callback(
-            context, call, None, list(arguments), context.avals_in, context.avals_out, has_side_effect=False
+            context, host, None, list(arguments), context.avals_in, context.avals_out, has_side_effect=False
         )  # fmt: skip
         return found
 
@@ -179,10 +162,10 @@ def _operation(name: str, numbers, outputs, derivative) -> Primitive:
     return primitive
 
 
-def _host(numbers, members, batched, shapes, *arguments):
+def _host(call: Call, members, batched, shapes, *arguments):
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a step that leaves all numbers is told by its status
-            return tuple(_each(numbers, members, batched, [np.asarray(part) for part in arguments]))
+            return tuple(each_member(call, members, batched, [np.asarray(part) for part in arguments]))
     except KeyboardInterrupt:  # XLA would make an error of another kind of it
         raised_afterwards()
         return tuple(np.full(one.shape, np.nan if one.dtype.kind == "f" else -1, one.dtype) for one in shapes)
@@ -265,18 +248,22 @@ def _derivative_of_adjoint(primals, tangents, *, task, members, batched):
     return value, [a + b for a, b in zip(change, curved, strict=True)]
 
 
-_run = _operation(
-    "dalembert_run", lambda task, record: functools.partial(_run_numbers, task, record), _run_outputs,
-    _derivative_of_run,
-)  # fmt: skip
-_tangent = _operation(
-    "dalembert_tangent", lambda task: functools.partial(_tangent_numbers, task), _tangent_outputs,
-    _derivative_of_tangent,
-)  # fmt: skip
-_adjoint = _operation(
-    "dalembert_adjoint", lambda task: functools.partial(_adjoint_numbers, task), _adjoint_outputs,
-    _derivative_of_adjoint,
-)  # fmt: skip
+def _run_call(task: Task, record: bool) -> Call:
+    return Call(functools.partial(_run_numbers, task, record), functools.partial(_run_together, task, record))
+
+
+def _tangent_call(task: Task) -> Call:
+    return Call(functools.partial(_tangent_numbers, task))
+
+
+def _adjoint_call(task: Task) -> Call:
+    together = None if task.functions.phases else functools.partial(_adjoint_together, task)
+    return Call(functools.partial(_adjoint_numbers, task), together)
+
+
+_run = _operation("dalembert_run", _run_call, _run_outputs, _derivative_of_run)
+_tangent = _operation("dalembert_tangent", _tangent_call, _tangent_outputs, _derivative_of_tangent)
+_adjoint = _operation("dalembert_adjoint", _adjoint_call, _adjoint_outputs, _derivative_of_adjoint)
 
 
 def _transposed_tangent(cotangents, *arguments, task, members, batched):

@@ -60,9 +60,9 @@ class Differentiable:
     """A step of a method with its derivatives, each compiled when it is first needed."""
 
     def __init__(self, functions: StepFunctions, compensated: bool, engine: str = "auto") -> None:
-        self.functions, self._compensated, self._engine = functions, compensated, engine
+        self.functions, self.compensated, self._engine = functions, compensated, engine
         phases = functions.phases
-        self._step = phases[0].functions if phases else functions
+        self.step = phases[0].functions if phases else functions
         self._fractions = np.array([phase.fraction for phase in phases] or [1.0])
         self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
         self._recordings: dict[tuple[int, ...], StepFunctions] = {}
@@ -73,17 +73,17 @@ class Differentiable:
     @functools.cached_property
     def reads(self) -> tuple[int, ...]:
         """The unknowns that a record has: those that the adjoint reads."""
-        return read_by(self._step, forwards=False)
+        return read_by(self.step, forwards=False)
 
     @functools.cached_property
     def _read_forwards(self) -> tuple[int, ...]:
         """Those that the tangent reads too."""
-        return tuple(sorted({*self.reads, *read_by(self._step, forwards=True)}))
+        return tuple(sorted({*self.reads, *read_by(self.step, forwards=True)}))
 
     def recording(self, reads: tuple[int, ...]) -> StepFunctions:
         """The step that leaves a row of the record."""
         if reads not in self._recordings:
-            self._recordings[reads] = recording(self._step, reads)
+            self._recordings[reads] = recording(self.step, reads)
         return self._recordings[reads]
 
     @property
@@ -175,7 +175,7 @@ class Differentiable:
         return rows, np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
 
     def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
-        wanted = EngineOptions(compensated=self._compensated, engine=self._engine, sizes=sizes, steps=steps)
+        wanted = EngineOptions(compensated=self.compensated, engine=self._engine, sizes=sizes, steps=steps)
         return choose_engine(functions, state, t, h, parameters, wanted)
 
     def _times(self, t0: float, h: float, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +233,7 @@ class Differentiable:
     def _sweep(self, recorded: Recorded, reads: tuple[int, ...], *, forwards: bool) -> Sweep:
         """The compiled tangent or adjoint; its pivots suit the run for which it was first needed."""
         if (forwards, reads) not in self._sweeps:
-            made = (tangent if forwards else adjoint)(self._step, reads)
+            made = (tangent if forwards else adjoint)(self.step, reads)
             tail = self.functions.n_parameters + 2 if forwards else 0
             self._sweeps[forwards, reads] = Sweep(made, self._n, recorded, tail)
         sweep = self._sweeps[forwards, reads]

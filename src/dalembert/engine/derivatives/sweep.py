@@ -28,8 +28,8 @@ from ..tuning import tuning
 
 _PARAMETERS, _TIME, _STATE, _COUNTERS = (POINTERS.index(name) for name in ("parameters", "time", "state", "counters"))
 #: what the compiled loop is told, by its place
-_CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "first")
-_PLACE = {name: place for place, name in enumerate(_CONTROL)}
+CONTROL = ("step", "steps", "direction", "every", "width", "solved", "unknowns", "kept", "skip", "first")
+_PLACE = {name: place for place, name in enumerate(CONTROL)}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ class Recorded:
         return np.concatenate([states, self.rows[steps, n:]], axis=1).T
 
 
+def sampled(run: Recorded, where: np.ndarray, tail: np.ndarray) -> np.ndarray:
+    """What the derivative of a step reads, at some steps of a run: one column for each."""
+    fixed = np.concatenate([run.fixed, tail])
+    return np.concatenate([run.solved(where), np.repeat(fixed[:, None], len(where), axis=1)])
+
+
 class Sweep:
     """The tangent or the adjoint of a step, compiled."""
 
@@ -69,8 +75,7 @@ class Sweep:
         """Choose pivots that suit the run from the step `at` on, and translate."""
         where = np.linspace(0, run.steps - 1, SAMPLES).astype(int)
         where[0] = at
-        fixed = np.concatenate([run.fixed, np.ones(self._tail)])
-        columns = np.concatenate([run.solved(where), np.repeat(fixed[:, None], SAMPLES, axis=1)])
+        columns = sampled(run, where, np.ones(self._tail))
         state, how = np.ones(self.functions.n_state), (Arithmetic(), False, not seed)
         found = translated(self.functions, state, float(run.t[at]), float(run.h[at]), columns, seed, *how)
         self._step, self._compiled = found
@@ -98,7 +103,7 @@ class Sweep:
         rows: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
         """All steps of a run; with pivots chosen anew where those of before no longer suit."""
-        control = np.zeros(len(_CONTROL), np.int64)
+        control = np.zeros(len(CONTROL), np.int64)
         told = {
             "steps": run.steps, "direction": direction, "every": every, "width": run.rows.shape[1],
             "solved": self._n_state, "unknowns": run.rows.shape[1] - self._n_state, "kept": self._n_state,
@@ -156,12 +161,21 @@ class Sweep:
 @functools.cache
 def _driver(pointers: int):
     """The loop over the steps of a sweep, for steps with so many pointer arguments."""
-    code, _ = compile_text(_driver_text(pointers), effort=2)
+    code, _ = compile_text(sweep_text(pointers), effort=2)
     return code.function("sweep", *[ctypes.c_void_p] * 8)
 
 
-def _driver_text(pointers: int) -> str:
-    """The loop over recorded steps. Long: the text of one LLVM function, read from its first block to its last."""
+def sweep_text(pointers: int, width: int = 1) -> str:
+    """The loop over recorded steps. Of members side by side, `width` in number, all lengths are those of a vector.
+
+    Long: the text of one LLVM function, read from its first block to its last.
+    """
+    times = "".join(
+        f"  %{name}.{lane} = getelementptr double, ptr %a{_TIME}, i64 {place * width + lane}\n"
+        f"  store double %{name}, ptr %{name}.{lane}\n"
+        for place, name in enumerate(("t", "h"))
+        for lane in range(width)
+    )
     read = "".join(
         f"  %{name}.at = getelementptr i64, ptr %control, i64 {place}\n  %{name} = load i64, ptr %{name}.at\n"
         for name, place in _PLACE.items()
@@ -184,7 +198,6 @@ entry:
   %status.at = getelementptr i64, ptr %a{_COUNTERS}, i64 3
   %begun.at = getelementptr i64, ptr %a{_COUNTERS}, i64 1
   %found = getelementptr double, ptr %a{_PARAMETERS}, i64 %solved
-  %size.at = getelementptr double, ptr %a{_TIME}, i64 1
   %back = icmp slt i64 %direction, 0
   br label %again
 again:
@@ -205,11 +218,9 @@ begin:
   call void @llvm.memcpy.p0.p0.i64(ptr %found, ptr %found.from, i64 %unknowns.bytes, i1 false)
   %t.at = getelementptr double, ptr %times, i64 %k
   %t = load double, ptr %t.at
-  store double %t, ptr %a{_TIME}
   %h.at = getelementptr double, ptr %sizes, i64 %k
   %h = load double, ptr %h.at
-  store double %h, ptr %size.at
-  %after = add i64 %k, 1
+{times}  %after = add i64 %k, 1
   %rest = srem i64 %after, %every
   %number = sdiv i64 %after, %every
   %place = sub i64 %number, 1

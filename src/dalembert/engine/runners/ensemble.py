@@ -93,7 +93,7 @@ class EnsembleRun:
         """The members, (members, n), in groups of lanes, (groups, n, width); the last group is filled up."""
         self._members = len(states)
         self._groups = -(-self._members // self.width)
-        self._state, self._parameters = self._in_lanes(states), self._in_lanes(parameters)
+        self._state, self._parameters = self.in_lanes(states), self.in_lanes(parameters)
         remembered, blocks = len(self.step.remembered), len(self.step.reduced.blocks)
         self._compensation = np.zeros((self._groups, self.functions.n_summed, self.width))
         self._history = np.zeros((self._groups, HISTORY * remembered, self.width))
@@ -103,11 +103,12 @@ class EnsembleRun:
         self._table = np.repeat(extrapolation_weights().reshape(-1, 1), self.width, axis=1)
         self._weights = np.zeros(0)
 
-    def _in_lanes(self, rows: np.ndarray) -> np.ndarray:
+    def in_lanes(self, rows: np.ndarray) -> np.ndarray:
+        """(members, n) -> (groups, n, width)."""
         filled = np.concatenate([rows, np.repeat(rows[-1:], self._groups * self.width - self._members, axis=0)])
         return np.ascontiguousarray(filled.reshape(self._groups, self.width, -1).transpose(0, 2, 1))
 
-    def _members_first(self, lanes_last: np.ndarray) -> np.ndarray:
+    def members_first(self, lanes_last: np.ndarray) -> np.ndarray:
         """(groups, ..., width) -> (members, ...)."""
         moved = np.moveaxis(lanes_last, -1, 1)
         return moved.reshape(self._groups * self.width, *moved.shape[2:])[: self._members]
@@ -122,6 +123,14 @@ class EnsembleRun:
 
     def run(self, t0: float, h: float, steps: int, save_every: int, chunk_begins: bool) -> tuple[np.ndarray, int]:
         """Saved states (members, saves, n_state) and the Newton iterations spent (vector iterations)."""
+        saved, iterations = self.run_in_lanes(t0, h, steps, save_every, chunk_begins)
+        return self.members_first(saved), int(iterations.sum())
+
+    def run_in_lanes(
+        self, t0: float, h: float, steps: int, save_every: int, chunk_begins: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same as they lie in lanes, (groups, saves, n_state, width); and the iterations of each group before each
+        save, and after the last."""
         if chunk_begins:
             self._weights = self._scaled(t0, h)
         n_saves = steps // save_every + 2
@@ -148,7 +157,7 @@ class EnsembleRun:
                 pieces = pool.map(piece, ends[:-1], ends[1:])
             list(pieces)
         count = int(self._counters[0, 2])
-        return self._members_first(saved[:, :count]), int(iterations[:, 0].sum())
+        return saved[:, :count], iterations[:, 0, : count + 1]
 
     def _addresses(self, time: np.ndarray, of_group: tuple) -> tuple[np.ndarray, np.ndarray]:
         """Where the arrays of the first group lie, and how far apart those of two groups are; None: the table."""
@@ -174,7 +183,7 @@ class EnsembleRun:
     @property
     def failed(self) -> np.ndarray:
         """For each member the steps it took before it failed, -1 if it did not."""
-        last = self._members_first(self._last)
+        last = self.members_first(self._last)
         return np.where(last[:, 2] > 0, last[:, 3], -1).astype(np.int64)
 
 
@@ -236,7 +245,7 @@ class LaneSteps:
     @property
     def failed(self) -> np.ndarray:
         """Whether each member has failed."""
-        return self._run._members_first(self._run._last)[:, 2] > 0
+        return self._run.members_first(self._run._last)[:, 2] > 0
 
     def state(self) -> np.ndarray:
         """The states as they lie in lanes, a copy; `in_rows` turns them into (members, n_state)."""
@@ -244,13 +253,13 @@ class LaneSteps:
 
     def in_rows(self, lanes_last: np.ndarray) -> np.ndarray:
         """(groups, n, width) as (members, n)."""
-        return self._run._members_first(lanes_last)
+        return self._run.members_first(lanes_last)
 
     def set_parameters(self, places: slice, values: np.ndarray) -> None:
         """New values of some parameters, (members, parameters), or (parameters,) for all."""
         run = self._run
         rows = np.broadcast_to(values, (run._members, values.shape[-1]))
-        run._parameters[:, places] = run._in_lanes(rows)
+        run._parameters[:, places] = run.in_lanes(rows)
 
     def get_parameters(self) -> np.ndarray:
         """The parameters of all members, (members, parameters)."""
