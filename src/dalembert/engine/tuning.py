@@ -125,6 +125,8 @@ class Tuning:
     xla_numbers: int = 1_000_000
     #: Bytes that the record of a run for its derivative may take.
     record_bytes: int = 200_000_000
+    #: Bytes of blocks of memory that are kept for the next run that saves as much.
+    spare_bytes: int = 100_000_000
     #: Bytes of all records that wait for a derivative, and of those that one was computed from and another may be.
     records_held: int = 400_000_000
     records_spent: int = 16_000_000

@@ -9,14 +9,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..contract import HISTORY
+from ..tuning import tuning
 from .loop import POINTERS
 
+#: Bytes from which on memory is worth keeping.
+LARGE = 200_000
 #: Pointers to integers; all others are to numbers.
 INTEGERS = ("counters", "iterations", "worst")
 
@@ -24,6 +28,43 @@ INTEGERS = ("counters", "iterations", "worst")
 def pointer_to(array: np.ndarray) -> int:
     """Where its numbers lie. (`array.ctypes.data` builds objects on the way and takes three times as long.)"""
     return array.__array_interface__["data"][0]
+
+
+class Spare:
+    """Large blocks of memory that nobody uses any more, for the next who needs one of the same size.
+
+    The system hands memory out page by page when it is first written to. For the saved states of a run of some hundred
+    steps that takes as long as the run.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[np.ndarray]] = {}
+        self._bytes = 0
+
+    def block(self, count: int, dtype) -> np.ndarray:
+        """So many numbers, of any value; their memory is spare again when no array lies in it any more."""
+        size = count * np.dtype(dtype).itemsize
+        if not LARGE <= size <= tuning().spare_bytes:
+            return np.empty(count, dtype)
+        try:
+            memory = self._blocks[size].pop()
+            self._bytes -= size
+        except (KeyError, IndexError):
+            memory = np.empty(size, np.uint8)
+        buffer: Any = memory  # numpy does not say that it is one
+        block = np.frombuffer(memoryview(buffer), dtype)  # the base of every view, unlike a slice of the memory
+        weakref.finalize(block, self._return, memory).atexit = False
+        return block
+
+    def _return(self, memory: np.ndarray) -> None:
+        size = len(memory)
+        if self._bytes + size > tuning().spare_bytes:
+            self._blocks, self._bytes = {}, 0
+        self._blocks.setdefault(size, []).append(memory)
+        self._bytes += size
+
+
+spare = Spare()
 
 
 @dataclass(frozen=True)
@@ -50,11 +91,12 @@ class Room:
         return [begins[source] + offset for source, offset in self._of_one]
 
     def block_of_one(self, saves: int, length: int, dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where there is only one phase: a block of numbers, of zeros, with the integers and the saved states behind
-        them in the same memory; and these two. So one address is asked for instead of three."""
+        """Where there is only one phase: a block of numbers, of zeros, with the integers and, still empty, the saved
+        states behind them in the same memory; and these two. So one address is asked for instead of three."""
         integers = -(-8 * (4 + 2 * saves) // self.item)
-        block = np.zeros(self.numbers + integers + saves * length, dtype)
         end = self.numbers + integers
+        block = spare.block(end + saves * length, dtype)
+        block[:end] = 0.0
         return block, block[self.numbers : end].view(np.int64), block[end:].reshape(saves, length)
 
     def pointers_into(self, block: np.ndarray, table: int) -> list[int]:

@@ -10,7 +10,8 @@ fail in vectors, where nothing is mended.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from .lane_sweep import LaneRecord, LaneSweep, cores
 from .programs import adjoint
 from .recorded import Differentiable, Grid, differentiable
 from .sweep import Recorded
+
+_Code = TypeVar("_Code")
 
 
 class Batch(NamedTuple):
@@ -50,15 +53,23 @@ class SideBySide:
 
     def __init__(self, step: Differentiable) -> None:
         self._step = step
-        self._run: EnsembleRun | None = None
-        self._recording: EnsembleRun | None = None
-        self._adjoint: LaneSweep | None = None
+        self._made: dict[str, Any] = {}
+
+    def _once(self, name: str, make: Callable[[], _Code]) -> _Code:
+        """What is translated once; also that it is too large is found out once."""
+        if name not in self._made:
+            try:
+                self._made[name] = make()
+            except TooLarge as reason:
+                self._made[name] = TooLarge(str(reason))
+        if isinstance(self._made[name], TooLarge):
+            raise self._made[name]
+        return self._made[name]
 
     def run(self, batch: Batch, grid: Grid) -> Together:
         """Saved states, iterations (of a group of lanes), status and steps taken."""
-        if self._run is None:
-            self._run = _ensemble(self._step.functions, batch, self._step.compensated)
-        runner = self._run.begin(batch.states, batch.parameters)
+        code = self._once("run", lambda: _ensemble(self._step.functions, batch, self._step.compensated))
+        runner = code.begin(batch.states, batch.parameters)
         saved, iterations = taken_together(runner, batch.t0, batch.h, grid)
         states = np.concatenate([batch.states[:, None], runner.members_first(saved)], axis=1)
         count = len(states)
@@ -89,21 +100,18 @@ class SideBySide:
     def _backwards(self, batch: Batch, bars: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """The adjoints of some members, and which of them failed."""
         begin = batch._replace(states=np.pad(batch.states, ((0, 0), (0, len(self._step.reads)))))
-        if self._recording is None:
-            self._recording = _ensemble(self._step.recording(self._step.reads), begin, self._step.compensated)
-        runner = self._recording.begin(begin.states, begin.parameters)
+        recording = self._step.recording(self._step.reads)
+        code = self._once("recording", lambda: _ensemble(recording, begin, self._step.compensated))
+        runner = code.begin(begin.states, begin.parameters)
         rows, _ = taken_together(runner, batch.t0, batch.h, Grid(grid.steps, 1))
         t = batch.t0 + np.arange(grid.steps) * batch.h
         fixed = np.pad(batch.parameters, ((0, 0), (0, 2)))
         fixed[:, -2:] = batch.t0, batch.h
-        if self._adjoint is None:
-            one = Recorded(
-                batch.states[0], np.ascontiguousarray(rows[0, :, :, 0]), t, np.full(len(t), batch.h), fixed[0]
-            )
-            made = adjoint(self._step.step, self._step.reads)
-            self._adjoint = LaneSweep(made, len(batch.states[0]), one)
+        first = Recorded(batch.states[0], np.ascontiguousarray(rows[0, :, :, 0]), t, np.full(len(t), batch.h), fixed[0])
+        made = adjoint(self._step.step, self._step.reads)
+        sweep = self._once("adjoint", lambda: LaneSweep(made, len(batch.states[0]), first))
         recorded = LaneRecord(rows, runner.in_lanes(batch.states), runner.in_lanes(fixed), t, batch.h)
-        end, lost = self._adjoint.backwards(recorded, runner.in_lanes(bars[:, 1:].reshape(len(bars), -1)), grid.every)
+        end, lost = sweep.backwards(recorded, runner.in_lanes(bars[:, 1:].reshape(len(bars), -1)), grid.every)
         found = runner.members_first(end)
         found[:, : batch.states.shape[1]] += bars[:, 0]
         return found, np.flatnonzero((runner.failed >= 0) | runner.members_first(lost[:, None])[:, 0])

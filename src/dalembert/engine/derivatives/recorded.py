@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,8 @@ class Forward(NamedTuple):
     record: Record | None
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Record:
     """What a run leaves for its derivative."""
 
     start: np.ndarray  # the first state
@@ -141,7 +143,7 @@ class Differentiable:
         taken = len(rows) // many
         each = grid.every * many
         saved = np.concatenate([state[None], rows[each - 1 :: each, : self._n][: taken // grid.every]])
-        iterations = np.add.reduceat(spent, np.arange(0, len(spent), each)) if len(spent) else spent
+        iterations = np.add.reduceat(spent, np.arange(0, len(spent), each)) if len(spent) and each > 1 else spent
         last = rows[taken * many - 1, : self._n] if taken else state
         carry = carry._replace(state=last, step=np.array(taken))
         found = _ended(saved, carry, iterations[: len(saved) - 1], status, grid)
@@ -151,11 +153,10 @@ class Differentiable:
         """The rows of the record between two steps, the iterations of each, the status and the carry at the end."""
         (state, t0, h, parameters), (first, last) = given, steps
         begin = np.concatenate([state, np.zeros(len(reads))])
-        several = len(self._fractions) > 1
-        count = (last - first) * len(self._fractions)
-        t, sizes = self._times(t0, h, first, last)
-        functions = self.recording(reads)
-        start = self._runner(functions, begin, float(t[0]), float(sizes[0]), parameters, count, several)
+        many, now = len(self._fractions), t0 + first * h
+        functions, size, count = self.recording(reads), float(self._fractions[0] * h), (last - first) * many
+        start = self._runner(functions, begin, now, size, parameters, count, sizes=many > 1)
+        t, sizes = self._times(t0, h, first, last) if many > 1 else (np.zeros(0), np.zeros(0))
         carry: Carry = start.first_carry(begin)
         if compensation is not None:
             carry = carry._replace(compensation=np.array(compensation))
@@ -167,12 +168,13 @@ class Differentiable:
                 grid = TimeSteps(t[part].copy(), sizes[part].copy(), np.ones(todo, np.int64))
                 chunk = start.run_sizes(carry, grid, 1, parameters)
             else:
-                chunk = start.run(carry, t0 + first * h, h, todo, 1, parameters, todo)
+                chunk = start.run(carry, now, h, todo, 1, parameters, todo)
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status, done = chunk.carry, chunk.status, int(chunk.carry.step)
-        rows = saved[0] if len(saved) == 1 else np.concatenate([np.zeros((0, len(begin))), *saved])
-        return rows, np.concatenate([*spent, np.zeros(0, np.int64)]), status, carry
+        if len(saved) == 1:
+            return saved[0], spent[0], status, carry
+        return np.concatenate([np.zeros((0, len(begin))), *saved]), np.concatenate(spent), status, carry
 
     def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
         wanted = EngineOptions(compensated=self.compensated, engine=self._engine, sizes=sizes, steps=steps)
@@ -180,7 +182,10 @@ class Differentiable:
 
     def _times(self, t0: float, h: float, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """When each phase of these steps begins, and its size."""
-        begin = t0 + np.arange(first, last) * h
+        begin = np.arange(first, last) * h
+        begin += t0
+        if len(self._fractions) == 1:
+            return begin, np.full(last - first, h)
         times = begin[:, None] + self._offsets * h
         return np.ravel(times), np.ravel(np.broadcast_to(self._fractions * h, times.shape)).copy()
 

@@ -35,43 +35,52 @@ class Records(Generic[_Record]):
     """Records by number; threads may share it."""
 
     def __init__(self) -> None:
-        self._fresh: dict[int, _Record] = {}
-        self._spent: dict[int, _Record] = {}
+        self._fresh: _Kept[_Record] = _Kept()
+        self._spent: _Kept[_Record] = _Kept()
         self._numbers, self._lock = itertools.count(NONE + 1), threading.Lock()
 
     def keep(self, record: _Record) -> int:
         """Keep a record for a while; the number by which it is found."""
         with self._lock:
             number = next(self._numbers)
-            self._fresh[number] = record
-            _shrink(self._fresh, tuning().records_held)
+            self._fresh.put(number, record, tuning().records_held)
         return number
 
     def put_back(self, number: int, record: _Record) -> None:
         """Keep one that was made once more, as long as others that were asked for."""
         with self._lock:
-            self._spent[number] = record
-            _shrink(self._spent, tuning().records_spent)
+            self._spent.put(number, record, tuning().records_spent)
 
     def find(self, number: int) -> _Record | None:
         """The record of this number, if it is still there."""
         with self._lock:
-            record = self._fresh.pop(number, None) or self._spent.pop(number, None)
+            record = self._fresh.take(number) or self._spent.take(number)
             if record is not None:
-                self._spent[number] = record
-                _shrink(self._spent, tuning().records_spent)
+                self._spent.put(number, record, tuning().records_spent)
         return record
 
     @property
     def bytes(self) -> int:
         """How much is held."""
-        return sum(record.bytes for kept in (self._fresh, self._spent) for record in kept.values())
+        return self._fresh.bytes + self._spent.bytes
 
 
-def _shrink(kept: dict[int, _Record], bound: int) -> None:
-    """Drop the oldest records until the others are within the bound."""
-    total = sum(record.bytes for record in kept.values())
-    for number in list(kept):
-        if total <= bound:
-            return
-        total -= kept.pop(number).bytes
+class _Kept(Generic[_Record]):
+    """Records in the order in which they came, and how many bytes these are."""
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, _Record] = {}
+        self.bytes = 0
+
+    def take(self, number: int) -> _Record | None:
+        record = self._by_number.pop(number, None)
+        self.bytes -= 0 if record is None else record.bytes
+        return record
+
+    def put(self, number: int, record: _Record, bound: int) -> None:
+        """Keep it, and drop the oldest until the others are within the bound."""
+        self.take(number)
+        self._by_number[number] = record
+        self.bytes += record.bytes
+        while self.bytes > bound:
+            self.take(next(iter(self._by_number)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import StepFailure
 from ..code.loop import POINTERS
-from ..code.step_memory import pointer_to, room_for
+from ..code.step_memory import Room, pointer_to, room_for
 from ..contract import OK, StepFunctions, extrapolation_weights
 from ..machine.arithmetic import Arithmetic
 from ..machine.compilation import compile_text
@@ -79,6 +79,7 @@ class Sweep:
         state, how = np.ones(self.functions.n_state), (Arithmetic(), False, not seed)
         found = translated(self.functions, state, float(run.t[at]), float(run.h[at]), columns, seed, *how)
         self._step, self._compiled = found
+        self._benches: list[_Bench] = []
 
     def improve(self) -> None:
         """Begin to make the code as fast as it gets, once it is used again."""
@@ -103,18 +104,14 @@ class Sweep:
         rows: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
         """All steps of a run; with pivots chosen anew where those of before no longer suit."""
-        control = np.zeros(len(CONTROL), np.int64)
         told = {
             "steps": run.steps, "direction": direction, "every": every, "width": run.rows.shape[1],
             "solved": self._n_state, "unknowns": run.rows.shape[1] - self._n_state, "kept": self._n_state,
-            "step": first if direction > 0 else first + run.steps - 1, "first": first,
+            "step": first if direction > 0 else first + run.steps - 1, "skip": 0, "first": first,
         }  # fmt: skip
-        for name, value in told.items():
-            control[_PLACE[name]] = value
         changes, stuck = 0, -1
         while True:
-            state, status = self._call(run, state, tail, first, control, rows)
-            at = int(control[_PLACE["step"]])
+            state, status, at = self._call(run, state, tail, told, rows)
             if status == OK:
                 return state
             if changes == tuning().most_pivot_changes or at == stuck:
@@ -124,38 +121,60 @@ class Sweep:
                 )
             self._translate(run, at - first, at + 1)
             changes, stuck = changes + 1, at
-            control[_PLACE["skip"]] = 1
-            control[_PLACE["steps"]] = first + run.steps - at if direction > 0 else at - first + 1
+            left = first + run.steps - at if direction > 0 else at - first + 1
+            told |= {"step": at, "skip": 1, "steps": left}
 
-    def _call(self, run: Recorded, state, tail, first: int, control: np.ndarray, rows: np.ndarray):
-        """Steps until one fails, and the state and the status then."""
-        step, functions = self._step, self.functions
-        sizes = len(step.unknowns), len(step.remembered), len(step.reduced.blocks)
-        room = room_for((sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters)
-        numbers, integers, held = np.zeros(room.numbers), np.zeros(room.integers, np.int64), room.sections
+    def _call(self, run: Recorded, state, tail, told: dict[str, int], rows: np.ndarray) -> tuple[np.ndarray, int, int]:
+        """Steps until one fails; the state and the status then, and the step."""
+        bench, first, width = self._bench(), told["first"], run.rows.shape[1]
+        numbers, control, held = bench.numbers, bench.control, bench.sections
+        numbers[held["compensation"]] = 0.0
         numbers[held["state"]] = state
         parameters = numbers[held["parameters"]]
-        parameters[run.rows.shape[1] :] = np.concatenate([run.fixed, tail])
-        weights = numbers[held["weights"]]
-        pointers = room.pointers_of_one(numbers, integers, self._table)
+        parameters[width : width + len(run.fixed)], parameters[width + len(run.fixed) :] = run.fixed, tail
+        control[:] = [told[name] for name in CONTROL]
         row, start = rows if rows.size else np.zeros(1), np.ascontiguousarray(run.start)
-        begin = pointer_to(start), pointer_to(run.rows) - 8 * first * run.rows.shape[1]
-        times = pointer_to(run.t) - 8 * first, pointer_to(run.h) - 8 * first
+        given = (
+            pointer_to(start), pointer_to(run.rows) - 8 * first * width, pointer_to(run.t) - 8 * first,
+            pointer_to(run.h) - 8 * first, pointer_to(row),
+        )  # fmt: skip
+        growth, whole, weights = held["last"].start + 1, told["steps"], held["weights"].stop - 1
         with self._compiled.memory() as more:
-            arguments = np.array([*pointers, *more], dtype=np.uint64)
-            drive = functools.partial(
-                _driver(len(arguments)), self._compiled.code.address(), pointer_to(arguments), *begin, *times,
-                pointer_to(row), pointer_to(control),
-            )  # fmt: skip
-            whole = int(control[_PLACE["steps"]])
-            weights[-1] = np.inf
+            bench.arguments[len(POINTERS) :] = more
+            address = self._compiled.code.address()
+            numbers[weights] = np.inf
             control[_PLACE["steps"]] = min(1, whole)  # what the multipliers are like
-            drive()
-            if integers[3] == OK and whole > 1:
-                weights[-1] = tuning().growth_limit * max(1.0, float(numbers[held["last"]][1]))
+            bench.drive(address, bench.arguments_at, *given, bench.control_at)
+            if bench.integers[3] == OK and whole > 1:
+                numbers[weights] = tuning().growth_limit * max(1.0, float(numbers[growth]))
                 control[_PLACE["steps"]], control[_PLACE["skip"]] = whole - 1, 0
-                drive()
-        return numbers[held["state"]].copy(), int(integers[3])
+                bench.drive(address, bench.arguments_at, *given, bench.control_at)
+        found = numbers[held["state"]].copy(), int(bench.integers[3]), int(control[_PLACE["step"]])
+        self._benches.append(bench)
+        return found
+
+    def _bench(self) -> _Bench:
+        """Memory to work in: that of a sweep before, or new."""
+        try:
+            return self._benches.pop()
+        except IndexError:
+            functions, step = self.functions, self._step
+            sizes = len(step.unknowns), len(step.remembered), len(step.reduced.blocks)
+            room = room_for((sizes,), (0,), functions.n_state, functions.n_summed, functions.n_parameters)
+            with self._compiled.memory() as more:
+                return _Bench(room, self._table, len(more))
+
+
+class _Bench:
+    """The memory of one sweep, and the pointers into it."""
+
+    def __init__(self, room: Room, table: np.ndarray, more: int) -> None:
+        self.numbers, self.integers = np.zeros(room.numbers), np.zeros(room.integers, np.int64)
+        self.sections, self.control = room.sections, np.zeros(len(CONTROL), np.int64)
+        pointers = room.pointers_of_one(self.numbers, self.integers, table)
+        self.arguments = np.array([*pointers, *[0] * more], dtype=np.uint64)
+        self.arguments_at, self.control_at = pointer_to(self.arguments), pointer_to(self.control)
+        self.drive = _driver(len(self.arguments))
 
 
 @functools.cache
