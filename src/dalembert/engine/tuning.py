@@ -131,7 +131,7 @@ class Tuning:
     records_held: int = 400_000_000
     records_spent: int = 16_000_000
     #: Bytes of the records of a batch that are made and read at a time.
-    records_in_cache: int = 4_000_000
+    records_in_cache: int = 16_000_000
     #: Operations of all members after which a launch on a GPU returns, some seconds of a large card: Ctrl-C is
     #: heard between them.
     launch_operations: int = 10_000_000_000_000

@@ -11,6 +11,7 @@ import contextlib
 import copy
 import ctypes
 import functools
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..code.loop import POINTERS
+from ..code.step_memory import spare
 from ..contract import FIRST_CONTRACTION, HISTORY, OK, StepFunctions, extrapolation_weights
 from ..machine.arithmetic import Arithmetic
 from ..machine.compilation import compile_text, lanes
@@ -134,7 +136,8 @@ class EnsembleRun:
         if chunk_begins:
             self._weights = self._scaled(t0, h)
         n_saves = steps // save_every + 2
-        saved = np.empty((self._groups, n_saves, self.functions.n_state, self.width))
+        shape = self._groups, n_saves, self.functions.n_state, self.width
+        saved = spare.block(math.prod(shape), np.float64).reshape(shape)
         iterations = np.zeros((self._groups, 2, n_saves), dtype=np.int64)
         time = np.repeat(np.array([[t0], [h]]), self.width, axis=1)
         self._counters[:, 2:] = (0, OK)
