@@ -8,7 +8,7 @@ import pytest
 import dalembert as da
 from dalembert.engine import Function
 from dalembert.engine.program.program import Program
-from dalembert.engine.trace.interpreter import trace
+from dalembert.engine.trace.tracing import trace
 from dalembert.errors import UnsupportedByEngine
 
 RUN = {"q0": np.array([0.3, 0.2]), "v0": np.array([0.1, -0.2]), "t": (0.0, 0.04), "h": 0.02}

@@ -36,6 +36,7 @@ from .runners.stepwise import LoneSteps, Snapshot, Stepwise, stepwise
 from .runners.translation import TooLarge
 from .runners.xla import XlaRun, run_traced
 from .trace.interpreter import DIFFERENTIATED
+from .trace.tracing import operations_of
 
 __all__ = [
     "DIFFERENTIATED",
@@ -82,6 +83,7 @@ __all__ = [
     "finish_compiling",
     "is_wanted",
     "native_run",
+    "operations_of",
     "raising",
     "reason_for_xla",
     "row_lengths",

@@ -98,8 +98,10 @@ class Tuning:
     few_entries: int = 4
 
     # -- functions that are evaluated, not stepped (functions/function.py) --
-    #: Arguments with more numbers than this are traced in arrays.
+    #: Arguments with more numbers than this may be traced in arrays, and are where an operation of JAX makes more
+    #: numbers than this on average. (On arrays it takes 100 microseconds, and 4 for every number alone.)
     in_arrays_from: int = 200
+    numbers_an_array: int = 25
     #: Evaluations at one point after which a program is written out as a function of Python's, which takes as
     #: long.
     written_out_after: int = 20

@@ -12,21 +12,37 @@ With p the momentum and v the velocity, both kinds of system are written as::
 N is the non-ideal part, `reaction` of the system. It depends on the multipliers of the nonholonomic constraints, or,
 where the system has only holonomic ones, on lam.
 
+To trace an operation takes JAX some tens of microseconds, to differentiate it as long again, and the checks of a start,
+a step and what is recorded along a run all ask for the gradients of one Lagrangian, a step at several points. So the
+equations are calls: JAX traces what is called when it first meets it, keeps that and its derivatives, and writes one
+operation wherever it is called again.
+
 A method keeps v and p as separate unknowns tied by `legendre`; the engine eliminates whichever is explicit.
 """
 
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from ..arguments import check_double
-from ..problem import AbstractSystem, Dependencies, HamiltonianSystem, OverdeterminedDAE, System, reads_of_system
+from ..problem import (
+    AbstractSystem,
+    Dependencies,
+    HamiltonianSystem,
+    OverdeterminedDAE,
+    System,
+    is_parameter,
+    reads_of_system,
+)
 from .constraints import Holonomic, Nonholonomic
 from .contact import Contact
 
@@ -43,6 +59,64 @@ class Acceleration(NamedTuple):
     psi: jax.Array
 
 
+# -- traced once ----------------------------------------------------------------------------------------------------
+
+Equation = TypeVar("Equation", bound=Callable)
+#: Equations that are kept as they were traced.
+MOST_KEPT = 512
+
+
+def traced_once(equation: Equation) -> Equation:
+    """A method `equation(self, *arrays)` of a `Mechanics`: as a call, while JAX traces. For plain numbers, and where it
+    cannot be followed what the system reads, it is the method itself."""
+
+    @functools.wraps(equation)
+    def call(self, *arguments):
+        leaves, definition = jax.tree.flatten(self.system)
+        numbers = [leaf for leaf in leaves if is_parameter(leaf)]
+        if self.reads.unclear is not None or not any(isinstance(x, Tracer) for x in (*numbers, *arguments)):
+            return equation(self, *arguments)
+        fixed = [None if is_parameter(leaf) else leaf for leaf in leaves]
+        return _call(equation, _Equations(type(self), self.reads, self.holonomic.rows, definition, fixed))(
+            numbers, *arguments
+        )
+
+    return call  # pyright: ignore[reportReturnType]
+
+
+class _Equations:
+    """The equations of a system, equal for all that differ only in the values of parameters."""
+
+    def __init__(self, kind: type, reads: Dependencies, rows: tuple[int, ...] | None, definition, fixed: list) -> None:
+        self.kind, self.reads, self.rows, self._definition, self._fixed = kind, reads, rows, definition, fixed
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.reads, self.rows))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Equations) and (self.kind, self.reads, self.rows) == (
+            other.kind, other.reads, other.rows,
+        )  # fmt: skip
+
+    def at(self, numbers):
+        """The equations of the system with these parameters."""
+        given = iter(numbers)
+        leaves = [next(given) if leaf is None else leaf for leaf in self._fixed]
+        return self.kind.of(jax.tree.unflatten(self._definition, leaves), self.rows, self.reads)
+
+
+@functools.lru_cache(maxsize=MOST_KEPT)
+def _call(equation: Callable, equations: _Equations) -> Callable:
+    def called(numbers, *arguments):
+        return equation(equations.at(numbers), *arguments)
+
+    called.__name__ = called.__qualname__ = equation.__name__
+    return jax.jit(called)
+
+
+# -- the equations --------------------------------------------------------------------------------------------------
+
+
 class Mechanics(eqx.Module):
     """The equations of one system. Methods of the library see a system only through this class."""
 
@@ -51,6 +125,16 @@ class Mechanics(eqx.Module):
     reads: eqx.AbstractVar[Dependencies]
     holonomic: eqx.AbstractVar[Holonomic]
     nonholonomic: eqx.AbstractVar[Nonholonomic]
+
+    @classmethod
+    def of(cls, system: AbstractSystem, rows: tuple[int, ...] | None, reads: Dependencies) -> Mechanics:
+        """The equations of a system of which is known what it reads."""
+        parts: Any = {"holonomic": Holonomic(system, rows), "nonholonomic": Nonholonomic(system)}
+        return cls(system=system, reads=reads, **parts)
+
+    @abc.abstractmethod
+    def gradients(self, t, q, second) -> Any:
+        """L_q and L_v at (t, q, v), or H_q and H_p at (t, q, p)."""
 
     @abc.abstractmethod
     def legendre(self, t, q, v, p) -> Any:
@@ -66,16 +150,23 @@ class Mechanics(eqx.Module):
 
     def external_force(self, t, q, v) -> Any:
         """F(t, q, v), zero if the system has none."""
-        return self.system.force(t, q, v) if self.system.provides("force") else jnp.zeros_like(q)
+        return self._force(t, q, v) if self.system.provides("force") else jnp.zeros_like(q)
 
+    @traced_once
+    def _force(self, t, q, v) -> Any:
+        return self.system.force(t, q, v)
+
+    @traced_once
     def constraint(self, t, q) -> Any:
         """g(t, q)."""
         return self.holonomic.value(t, q)
 
+    @traced_once
     def hidden(self, t, q, v) -> Any:
         """g_q v + g_t."""
         return self.holonomic.hidden(t, q, v)
 
+    @traced_once
     def constraint_force(self, t, q, lam) -> Any:
         """g_q^T lam."""
         return self.holonomic.force(t, q, lam)
@@ -90,6 +181,7 @@ class Mechanics(eqx.Module):
         ideal = self.constraint_force(t, q, lam)
         return ideal - self.system.reaction(t, q, v, lam) if self.rough_holonomic else ideal
 
+    @traced_once
     def velocity_constraint(self, t, q, v) -> Any:
         """k(t, q, v)."""
         return self.nonholonomic.value(t, q, v)
@@ -159,12 +251,17 @@ class LagrangianMechanics(Mechanics):
     nonholonomic: Nonholonomic
     reads: Dependencies = eqx.field(static=True)
 
+    @traced_once
+    def gradients(self, t, q, second) -> Any:
+        return jax.grad(self.system.lagrangian, argnums=(1, 2))(t, q, second)
+
     def legendre(self, t, q, v, p) -> Any:
-        return p - jax.grad(self.system.lagrangian, argnums=2)(t, q, v)
+        return p - self.gradients(t, q, v)[1]
 
     def rate(self, t, q, v, p) -> Any:
-        return jax.grad(self.system.lagrangian, argnums=1)(t, q, v) + self.external_force(t, q, v)
+        return self.gradients(t, q, v)[0] + self.external_force(t, q, v)
 
+    @traced_once
     def energy(self, t, q, v, p) -> Any:
         value, momentum = jax.value_and_grad(self.system.lagrangian, argnums=2)(t, q, v)
         return v @ momentum - value
@@ -178,12 +275,17 @@ class HamiltonianMechanics(Mechanics):
     nonholonomic: Nonholonomic
     reads: Dependencies = eqx.field(static=True)
 
+    @traced_once
+    def gradients(self, t, q, second) -> Any:
+        return jax.grad(self.system.hamiltonian, argnums=(1, 2))(t, q, second)
+
     def legendre(self, t, q, v, p) -> Any:
-        return v - jax.grad(self.system.hamiltonian, argnums=2)(t, q, p)
+        return v - self.gradients(t, q, p)[1]
 
     def rate(self, t, q, v, p) -> Any:
-        return -jax.grad(self.system.hamiltonian, argnums=1)(t, q, p) + self.external_force(t, q, v)
+        return -self.gradients(t, q, p)[0] + self.external_force(t, q, v)
 
+    @traced_once
     def energy(self, t, q, v, p) -> Any:
         return self.system.hamiltonian(t, q, p)
 
@@ -195,6 +297,10 @@ class OverdeterminedMechanics(Mechanics):
     holonomic: Holonomic
     nonholonomic: Nonholonomic
     reads: Dependencies = eqx.field(static=True)
+
+    def gradients(self, t, q, second) -> Any:
+        """What stands in the place of H_q and H_p: -force and velocity."""
+        return -self.system.force(q, second), self.system.velocity(q, second)
 
     def legendre(self, t, q, v, p) -> Any:
         return v - self.system.velocity(q, p)
@@ -227,5 +333,4 @@ def mechanics_of(system: AbstractSystem, rows: tuple[int, ...] | None = None) ->
         kind = HamiltonianMechanics
     elif isinstance(system, OverdeterminedDAE):
         kind = OverdeterminedMechanics
-    parts: Any = {"holonomic": Holonomic(system, rows), "nonholonomic": Nonholonomic(system)}
-    return kind(system=system, reads=reads_of_system(system), **parts)  # pyright: ignore[reportArgumentType]
+    return kind.of(system, rows, reads_of_system(system))

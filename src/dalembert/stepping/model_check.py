@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 
 import equinox as eqx
 import jax
@@ -12,10 +11,11 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sparse
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from jax.extend.core import jaxpr_as_fun
 
-from ..engine import DIFFERENTIATED, Function, Unkeyed, row_lengths, solve_linear
+from ..engine import DIFFERENTIATED, Function, Unkeyed, operations_of, row_lengths, solve_linear
 from ..errors import DalembertError, ModelError, RedundantConstraints
+from ..formulation import mechanics_of
 from ..problem import (
     AbstractSystem,
     DifferentialAlgebraicInequality,
@@ -99,11 +99,11 @@ def _layout(system: AbstractSystem, n: int) -> Layout:
         return _overdetermined_layout(system, n)
     if isinstance(system, HamiltonianSystem):
         _expect(f"{name}.hamiltonian(t, q, p)", _shape(system.hamiltonian, t, q, q, name=name), (), n)
-        _shape(jax.grad(system.hamiltonian, argnums=(1, 2)), t, q, q, name=name)
+        _shape(mechanics_of(system).gradients, t, q, q, name=name, label="hamiltonian")
     else:
         assert isinstance(system, System)
         _expect(f"{name}.lagrangian(t, q, v)", _shape(system.lagrangian, t, q, q, name=name), (), n)
-        _shape(jax.grad(system.lagrangian, argnums=(1, 2)), t, q, q, name=name)
+        _shape(mechanics_of(system).gradients, t, q, q, name=name, label="lagrangian")
     if system.provides("force"):
         _expect(f"{name}.force(t, q, v)", _shape(system.force, t, q, q, name=name), (n,), n)
     m = k = 0
@@ -159,10 +159,13 @@ def _overdetermined_layout(system: OverdeterminedDAE, n: int) -> Layout:
     return Layout(n, m, 0)
 
 
-def _shape(function, *arguments, name: str):
-    label = getattr(function, "__name__", "function")
+def _shape(function, *arguments, name: str, label: str | None = None):
+    """What a function returns, as shapes. With a `label` it is the derivative of the function of that name, whose
+    indices were checked when that was traced itself."""
+    checked = _indices_checked() if label is None else contextlib.nullcontext()
+    label = label or getattr(function, "__name__", "function")
     try:
-        with _indices_checked():
+        with checked:
             traced, arrays, others = eqx.filter_make_jaxpr(lambda *a: function(*a))(*arguments)
     except DalembertError:
         raise
@@ -172,7 +175,7 @@ def _shape(function, *arguments, name: str):
             f"{name}.{label} failed when traced with coordinates of shape {sizes}: "
             f"{_reason(error)}. Use jax.numpy inside it, and check that q0 has the right length."
         ) from error
-    if any(operation not in DIFFERENTIATED for operation in _operations(traced.jaxpr)):  # whether it can shows here
+    if any(operation not in DIFFERENTIATED for operation in operations_of(traced.jaxpr)):  # whether it can shows here
         try:
             jax.eval_shape(jax.jacfwd(jaxpr_as_fun(traced), argnums=tuple(range(len(arguments)))), *arguments)
         except Exception as error:
@@ -188,15 +191,6 @@ def _reason(error: Exception) -> str:
     """What was raised, in one line."""
     reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "no message"
     return f"{type(error).__name__}: {reason.removesuffix(' (normalize_indices=True)')}"  # JAX's own affair
-
-
-def _operations(jaxpr: Jaxpr) -> Iterator[str]:
-    """The names of all operations of a traced function, and of the functions it calls."""
-    for one in jaxpr.eqns:
-        yield one.primitive.name
-        for value in jax.tree.leaves(list(one.params.values()), is_leaf=lambda x: isinstance(x, Jaxpr)):
-            if isinstance(value, ClosedJaxpr | Jaxpr):
-                yield from _operations(value.jaxpr if isinstance(value, ClosedJaxpr) else value)
 
 
 @contextlib.contextmanager

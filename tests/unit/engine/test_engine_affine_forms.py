@@ -12,7 +12,7 @@ from dalembert.engine.elimination import affine_forms
 from dalembert.engine.program.levels import FIRST_BLOCK, Levels
 from dalembert.engine.program.program import Program, Values
 from dalembert.engine.step import step_program
-from dalembert.engine.trace.interpreter import trace
+from dalembert.engine.trace.tracing import trace
 
 
 def rewritten(program: Program, roots: list[int], unknowns: int) -> list[int] | None:

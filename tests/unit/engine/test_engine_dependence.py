@@ -9,7 +9,7 @@ import dalembert as da
 from dalembert.engine.elimination.dependence import held_behind_steps, not_affine
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import Program
-from dalembert.engine.trace.interpreter import trace
+from dalembert.engine.trace.tracing import trace
 
 FRICTION, STIFFNESS = 0.7, 4.0
 FORCES = {

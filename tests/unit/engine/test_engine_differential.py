@@ -14,8 +14,7 @@ from differential_cases import GROUPS, Function, forms_of
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import Program, Values
 from dalembert.engine.trace.interpreter import Interpreter
-from dalembert.engine.trace.parameters import Parameters
-from dalembert.engine.trace.primitives import Nodes, ids_of
+from dalembert.engine.trace.primitives import Nodes, Parameters, ids_of
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.errors import UnsupportedByEngine
 

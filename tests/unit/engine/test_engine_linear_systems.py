@@ -9,7 +9,7 @@ import dalembert as da
 from dalembert.engine.elimination.linear_systems import ArrayLinearSystems, LinearSystems
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import Program, by_name
-from dalembert.engine.trace.interpreter import trace, trace_with_jacobian
+from dalembert.engine.trace.tracing import trace, trace_with_jacobian
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.engine.values.scalar_values import Evaluator
 from dalembert.errors import UnsupportedByEngine

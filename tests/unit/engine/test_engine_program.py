@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dalembert.engine.program.program import Program, Values
-from dalembert.engine.trace.interpreter import trace, trace_with_jacobian
+from dalembert.engine.trace.tracing import trace, trace_with_jacobian
 from dalembert.engine.values.scalar_values import Evaluator
 
 

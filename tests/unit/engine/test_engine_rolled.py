@@ -10,7 +10,7 @@ from dalembert.engine.elimination.array_pivots import alternating
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.columns import joined, reduced, spread
 from dalembert.engine.runners import choice
-from dalembert.engine.trace.interpreter import trace_with_entries
+from dalembert.engine.trace.tracing import trace_with_entries
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.gallery import Chain, DoublePendulum, FourBar, Pendulum, SliderCrank
 

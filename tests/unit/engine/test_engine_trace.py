@@ -16,8 +16,9 @@ from dalembert.engine import EnsembleRun
 from dalembert.engine.program.array_program import ArrayProgram
 from dalembert.engine.program.program import CONST, INPUT, NUMPY, Program, Values
 from dalembert.engine.runners.native import NativeRun
-from dalembert.engine.trace.interpreter import Interpreter, trace, trace_with_jacobian
+from dalembert.engine.trace.interpreter import Interpreter
 from dalembert.engine.trace.primitives import ELEMENTWISE
+from dalembert.engine.trace.tracing import trace, trace_with_jacobian
 from dalembert.engine.values.array_values import ArrayEvaluator
 from dalembert.errors import UnsupportedByEngine
 

@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.engine.program.program import Program
-from dalembert.engine.trace.interpreter import trace
+from dalembert.engine.trace.tracing import trace
 from dalembert.errors import SlowEngineWarning, UnsupportedByEngine
 from dalembert.gallery import PolarPendulum
 

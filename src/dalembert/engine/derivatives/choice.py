@@ -14,7 +14,7 @@ from ...errors import SlowEngineWarning, UnsupportedByEngine
 from ..contract import StepFunctions
 from ..program.array_program import ArrayProgram
 from ..program.program import Program
-from ..trace.interpreter import trace
+from ..trace.tracing import trace
 from ..tuning import tuning
 from .programs import adjoint, all_unknowns, tangent
 

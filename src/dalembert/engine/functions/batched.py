@@ -17,8 +17,8 @@ from ..elimination.array_elimination import TooIrregular, reduce_arrays
 from ..elimination.elimination import reduce_system
 from ..program.array_program import ArrayProgram
 from ..program.program import Program, by_name
-from ..trace.interpreter import trace, trace_with_entries, trace_with_jacobian
 from ..trace.primitives import AnyProgram
+from ..trace.tracing import trace, trace_with_entries, trace_with_jacobian
 from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from ..values.scalar_values import Evaluator

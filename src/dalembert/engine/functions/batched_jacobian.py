@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import UnsupportedByEngine
 from ..program.array_program import ArrayProgram
-from ..trace.interpreter import trace_with_entries
+from ..trace.tracing import trace_with_entries
 from ..values.array_values import ArrayEvaluator
 from .function import Function, find_root
 

@@ -16,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
+from jax.extend.core import ClosedJaxpr
 
 from ...errors import UnsupportedByEngine
 from ..contract import EPSILON, rounded
 from ..program.array_program import ArrayProgram
 from ..program.program import Program, Values
-from ..trace.interpreter import trace_with_entries, trace_with_jacobian
+from ..trace.tracing import suits_arrays, trace_with_entries, trace_with_jacobian, traced
 from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from ..values.python_source import REFUSED, written_out
@@ -41,13 +42,16 @@ class Function:
         arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
         shapes = tuple(a.shape for a in arrays)
         if shapes not in self._traced:
-            kind = traced_in_arrays if sum(a.size for a in arrays) > tuning().in_arrays_from else _Traced
             try:
-                self._traced[shapes] = self._given or kind(self._function, shapes)
+                self._traced[shapes] = self._given or self._translated(arrays)
             except UnsupportedByEngine:
                 self._traced[shapes] = None
         traced = self._traced[shapes]
         return self._by_jax(arrays) if traced is None else traced(arrays)
+
+    def _translated(self, arrays: list) -> _Traced | TracedInArrays:
+        shapes, closed = tuple(a.shape for a in arrays), traced(self._function, *arrays)
+        return traced_in_arrays(closed, shapes) if suits_arrays(closed) else _Traced(closed, shapes)
 
     def _by_jax(self, arrays: list) -> tuple[np.ndarray, sparse.csr_matrix]:
         x, *rest = [jnp.asarray(a) for a in arrays]
@@ -62,7 +66,7 @@ def _kind(k: int) -> str:
 class _Traced:
     """A function and its Jacobian as a scalar program."""
 
-    def __init__(self, function: Callable, shapes: tuple) -> None:
+    def __init__(self, function: Callable | ClosedJaxpr, shapes: tuple) -> None:
         self._program = Program()
         inputs = [self._program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
         outputs, jacobian = trace_with_jacobian(self._program, function, *inputs)
@@ -121,7 +125,7 @@ class TracedInArrays:
         return numbers[: self._count], self._pattern.matrix(numbers[self._count :])
 
 
-def traced_in_arrays(function: Callable, shapes: tuple) -> TracedInArrays:
+def traced_in_arrays(function: Callable | ClosedJaxpr, shapes: tuple) -> TracedInArrays:
     program, kinds = ArrayProgram(), tuple(_kind(k) for k in range(len(shapes)))
     sizes = [math.prod(shape) for shape in shapes]
     inputs = [program.inputs(kind, size) for kind, size in zip(kinds, sizes, strict=True)]

@@ -7,6 +7,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
+from jax.extend.core import ClosedJaxpr
 
 from ..contract import StepFunctions
 from ..elimination.array_elimination import (
@@ -24,8 +25,10 @@ from ..elimination.linear_systems import ArrayLinearSystems
 from ..functions.function import TracedInArrays
 from ..program.array_program import ArrayProgram
 from ..program.levels import FIRST_BLOCK
+from ..program.lifting import lifted
 from ..program.passes import Pass, run_passes
-from ..trace.interpreter import trace, trace_with_entries
+from ..program.program import Program
+from ..trace.tracing import differentiable, suits_arrays, trace, trace_with_entries, trace_with_jacobian, traced
 from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
 from .step_program import first_column
@@ -136,14 +139,43 @@ def trace_functions(draft: ArrayDraft) -> None:
         program.inputs("state", functions.n_state),
         program.inputs("parameter", functions.n_parameters, functions.changing),
     )
-    draft.guess = trace(program, functions.guess, *rest)
+    around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
+    guess, finish = traced(functions.guess, *rest), traced(functions.checked_finish, x, *rest)
+    residual = traced(functions.residual, x, *rest)
+    if not suits_arrays(residual) and all(differentiable(one.jaxpr) for one in (guess, residual, finish)):
+        trace_one_by_one(draft, guess, residual, finish)
+    else:
+        draft.guess = trace(program, guess, *rest)
+        start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
+        draft.samples = samples_around(functions, start, *around)
+        program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
+        draft.residual, draft.entries = trace_with_entries(program, residual, x, *rest)
+        draft.finish = trace(program, finish, x, *rest)
+    draft.leave(np.concatenate([draft.residual, draft.entries[2]]), functions.size, len(draft.entries[2]))
+
+
+def trace_one_by_one(draft: ArrayDraft, guess: ClosedJaxpr, residual: ClosedJaxpr, finish: ClosedJaxpr) -> None:
+    """The same for functions whose operations are on few numbers each: number by number, and then in arrays."""
+    functions, plain, program, scalar = draft.functions, draft.plain, draft.program, Program()
+    x, state = scalar.inputs("x", functions.size), scalar.inputs("state", functions.n_state)
+    rest = (
+        scalar.inputs("t", 1)[0],
+        scalar.inputs("h", 1)[0],
+        state,
+        scalar.inputs("parameter", functions.n_parameters),
+    )
+    first = trace(scalar, guess, *rest)
+    values, jacobian = trace_with_jacobian(scalar, residual, x, *rest)
+    last = trace(scalar, finish, x, *rest)
+    found = [(i, j, row[j]) for i, row in enumerate(jacobian) for j in sorted(row)]
+    rows, columns, nodes = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    place = lifted(scalar, np.concatenate([first, values, nodes, last]), program)
+    draft.guess, draft.residual, draft.finish = place[first], place[values], place[last]
+    draft.entries = rows, columns, place[nodes]
     start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
     around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
     draft.samples = samples_around(functions, start, *around)
     program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
-    draft.residual, draft.entries = trace_with_entries(program, functions.residual, x, *rest)
-    draft.finish = trace(program, functions.checked_finish, x, *rest)
-    draft.leave(np.concatenate([draft.residual, draft.entries[2]]), functions.size, len(draft.entries[2]))
 
 
 def simplify(draft: ArrayDraft) -> None:

@@ -13,10 +13,11 @@ from ..contract import StepFunctions
 from ..elimination.affine_forms import shorten_loops
 from ..elimination.elimination import ELIMINATION, Elimination, Reduced
 from ..elimination.linear_systems import LinearSystems
+from ..elimination.sparse_elimination import TooManyOperations
 from ..program.levels import FIRST_BLOCK, Levels
 from ..program.passes import Pass, run_passes
 from ..program.program import CONST, INPUT, Program, Values, by_name
-from ..trace.interpreter import trace, trace_with_jacobian
+from ..trace.tracing import trace, trace_with_jacobian
 from ..values.scalar_values import Evaluator
 
 #: the start, two states near it, and states far from it
@@ -143,6 +144,8 @@ def trace_functions(draft: StepDraft) -> None:
     draft.guard = None if functions.guard is None else trace(program, functions.guard, finish, *rest)[0]
     draft.continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     program.most = draft.most
+    if len(program) > program.most:
+        raise TooManyOperations
     entries = [node for row in draft.jacobian for node in row.values()]
     draft.leave([*draft.residual.tolist(), *entries], functions.size, len(entries))
 

@@ -1,4 +1,4 @@
-"""From a JAX function to a scalar program: trace to a jaxpr, interpret it on arrays of operation numbers.
+"""Walking through a traced function: the operations of a jaxpr on arrays of operation numbers.
 
 Arrays in flight are either ordinary numpy arrays (known numbers) or `Nodes` (numbers of operations). Structural
 primitives move numbers around; arithmetic ones build operations. What has no translation raises
@@ -20,40 +20,13 @@ from jax.extend import core as jex
 
 from ...errors import UnsupportedByEngine
 from ..program.array_program import ArrayProgram
-from ..program.program import Program
 from . import integers, lookup, matrices, writing
 from .gather import gather, missing_entry
 from .known_numbers import QUICK, as_known, evaluate_known
-from .parameters import Parameters
-from .primitives import ELEMENTWISE, SPECIAL, AnyProgram, Nodes, Value, ids_of
+from .primitives import ELEMENTWISE, SPECIAL, AnyProgram, Nodes, Parameters, Value, ids_of
 from .structure import MOVES, STRUCTURAL
 
 UNROLL_LIMIT = 20_000
-
-
-def trace(program: AnyProgram, function: Callable, *inputs: np.ndarray | Nodes) -> np.ndarray:
-    """Operations of `function(*inputs)`, a flat array; inputs are operation numbers, one array an argument."""
-    structs = [jax.ShapeDtypeStruct(np.shape(getattr(x, "ids", x)), jnp.float64) for x in inputs]
-    closed = jax.make_jaxpr(function)(*structs)
-    values = [x if isinstance(x, Nodes) else Nodes(np.asarray(x, dtype=np.int64)) for x in inputs]
-    outputs = Interpreter(program).run(closed.jaxpr, closed.consts, values)
-    return np.concatenate([ids_of(program, out).ravel() for out in outputs] or [np.zeros(0, np.int64)])
-
-
-def trace_with_jacobian(
-    program: Program, function: Callable, x: np.ndarray, *inputs: np.ndarray
-) -> tuple[np.ndarray, list[dict[int, int]]]:
-    """Operations of `function(x, *inputs)` and, for each output, the non-zero derivatives {j: operation} by x_j."""
-    values, forms = _pushed_forward(program, function, x, *inputs)
-    return values, [program.form(node) for node in forms.tolist()]
-
-
-def trace_with_entries(
-    program: ArrayProgram, function: Callable, x: np.ndarray, *inputs: np.ndarray
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The same for a program in arrays; the derivatives as (output, j, operation), sorted by output."""
-    values, forms = _pushed_forward(program, function, x, *inputs)
-    return values, program.entries(forms)
 
 
 def entries_of(program: AnyProgram, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,25 +38,18 @@ def entries_of(program: AnyProgram, forms: np.ndarray) -> tuple[np.ndarray, np.n
     return rows, columns, nodes
 
 
-def _pushed_forward(program: AnyProgram, function: Callable, x, *inputs) -> tuple[np.ndarray, np.ndarray]:
-    """Values and their linear forms: one forward-mode trace with a symbolic tangent. Its output is linear in dx, and
-    its coefficients are the Jacobian."""
-
-    def pushed(x, dx, *rest):
-        return jax.jvp(lambda x: function(x, *rest), (x,), (dx,))
-
-    nodes = trace(program, pushed, x, Nodes(program.differentials(len(x))), *inputs)
-    half = len(nodes) // 2
-    return nodes[:half], nodes[half:]
-
-
-def _live(jaxpr) -> list:
-    """The equations whose results are used; a gradient computes its function too and drops it."""
-    used = {atom for atom in jaxpr.outvars if not isinstance(atom, jex.Literal)}
+def _live(jaxpr, wanted: Sequence[bool] | None = None) -> list[tuple[Any, list[bool]]]:
+    """The equations whose results are used, and which of these are; a gradient computes its function too and drops it.
+    Of the outputs only those that are `wanted` count."""
+    outputs = (
+        jaxpr.outvars if wanted is None else [atom for atom, use in zip(jaxpr.outvars, wanted, strict=True) if use]
+    )
+    used = {atom for atom in outputs if not isinstance(atom, jex.Literal)}
     live = []
     for equation in reversed(jaxpr.eqns):
-        if equation.effects or not used.isdisjoint(equation.outvars):
-            live.append(equation)
+        uses = [atom in used for atom in equation.outvars]
+        if equation.effects or any(uses):
+            live.append((equation, uses))
             used.update(atom for atom in equation.invars if not isinstance(atom, jex.Literal))
     return live[::-1]
 
@@ -92,7 +58,10 @@ class Interpreter:
     def __init__(self, program: AnyProgram) -> None:
         self.program: Any = program  # both kinds have the same methods, of numbers or of arrays of numbers
 
-    def run(self, jaxpr, consts: Sequence, inputs: Sequence[Value]) -> list[Value]:
+    def run(
+        self, jaxpr, consts: Sequence, inputs: Sequence[Value], wanted: Sequence[bool] | None = None
+    ) -> list[Value]:
+        """The results of a traced function; anything for those that are not wanted."""
         environment: dict = {}
 
         def read(atom) -> Value:
@@ -100,27 +69,33 @@ class Interpreter:
 
         environment.update(zip(jaxpr.constvars, [_known(c) for c in consts], strict=True))
         environment.update(zip(jaxpr.invars, inputs, strict=True))
-        for equation in _live(jaxpr):
+        for equation, uses in _live(jaxpr, wanted):
             arguments = [read(atom) for atom in equation.invars]
-            results = self.evaluate(equation, arguments)
+            results = self.evaluate(equation, arguments, uses)
             environment.update(zip(equation.outvars, results, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
+        wanted = [True] * len(jaxpr.outvars) if wanted is None else wanted
+        return [read(atom) if use else _UNWANTED for atom, use in zip(jaxpr.outvars, wanted, strict=True)]
 
-    def call(self, jaxpr, consts: Sequence, arguments: Sequence[Value]) -> list[Value]:
+    def call(
+        self, jaxpr, consts: Sequence, arguments: Sequence[Value], wanted: Sequence[bool] | None = None
+    ) -> list[Value]:
         """As `run`; but a function that is called again with the same arguments, as by residual and end of a step, or a
         matrix for the next right side, is not run again."""
         given = [_known(value) for value in (*consts, *arguments)]
-        key = (id(jaxpr), *map(_identity, given))
+        key = (id(jaxpr), None if wanted is None else tuple(wanted), *map(_identity, given))
         calls = self.program.calls
         if key not in calls:
-            calls[key] = jaxpr, self.run(jaxpr, consts, arguments)  # while it is kept, its id is its own
+            calls[key] = jaxpr, self.run(jaxpr, consts, arguments, wanted)  # while it is kept, its id is its own
         return calls[key][1]
 
-    def evaluate(self, equation, arguments: list[Value]) -> list[Value]:
+    def evaluate(self, equation, arguments: list[Value], uses: Sequence[bool] | None = None) -> list[Value]:
+        """The results of an operation of JAX, of which only those are asked that it `uses`."""
         name, parameters = equation.primitive.name, Parameters(equation.params)
         results: list[Value]
         known = not any(isinstance(a, Nodes) for a in arguments)
-        if name in CALLS and not (known and name in LINEAR_ALGEBRA):
+        if name in FUNCTIONS:
+            results = _closed_call(self, parameters, arguments, uses)
+        elif name in CALLS and not (known and name in LINEAR_ALGEBRA):
             results = CALLS[name](self, parameters, arguments)
         elif known:
             return evaluate_known(equation, arguments)
@@ -230,6 +205,10 @@ class Interpreter:
         return self.program.linear_systems.solution(forms, right)
 
 
+#: In the place of a result that nobody asked for.
+_UNWANTED = np.zeros(0)
+
+
 def _known(value) -> Value:
     return value if isinstance(value, Nodes) else as_known(value)
 
@@ -244,10 +223,10 @@ def _identity(value: Value) -> tuple:
 # -- calls and control flow -----------------------------------------------------------------------------------
 
 
-def _closed_call(interpreter: Interpreter, parameters, arguments) -> list:
+def _closed_call(interpreter: Interpreter, parameters, arguments, uses=None) -> list:
     closed = parameters.get("jaxpr") or parameters.get("call_jaxpr") or parameters.get("fun_jaxpr")
     jaxpr, consts = (closed.jaxpr, closed.consts) if hasattr(closed, "consts") else (closed, ())
-    return interpreter.call(jaxpr, consts, arguments)
+    return interpreter.call(jaxpr, consts, arguments, uses)
 
 
 def _split(interpreter: Interpreter, parameters, arguments) -> list:
@@ -419,14 +398,13 @@ def _late_function(interpreter: Interpreter, parameters, arguments) -> list:
 #: computed like any other operation where all is known
 LINEAR_ALGEBRA: dict[str, Callable] = {"custom_linear_solve": _linear_solve, **matrices.FACTORISATIONS}
 
+#: Calls of a function; only those of its results are computed that are used.
+FUNCTIONS = (
+    *("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "remat2"),
+    *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+)
 CALLS: dict[str, Callable] = {
-    **dict.fromkeys(
-        (
-            *("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "remat2"),
-            *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-        ),
-        _closed_call,
-    ),
+    **dict.fromkeys(FUNCTIONS, _closed_call),
     "cond": _cond,
     **LINEAR_ALGEBRA,
     "late_function": _late_function,

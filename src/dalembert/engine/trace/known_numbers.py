@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .gather import gather, missing_entry
-from .parameters import Parameters
+from .primitives import Parameters
 from .structure import STRUCTURAL
 
 

@@ -16,8 +16,7 @@ from jax.lax import GatherScatterMode
 from ...errors import UnsupportedByEngine
 from . import integers
 from .gather import batch_places, gather
-from .parameters import Parameters
-from .primitives import Nodes, Value, ids_of
+from .primitives import Nodes, Parameters, Value, ids_of
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter

@@ -21,8 +21,7 @@ from jax import lax
 from jax.lax import GatherScatterMode
 
 from ...errors import UnsupportedByEngine
-from .parameters import Parameters
-from .primitives import Nodes, Value, ids_of
+from .primitives import Nodes, Parameters, Value, ids_of
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
