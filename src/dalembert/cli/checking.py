@@ -27,7 +27,8 @@ from ..stepping.scales import constraints_at, hidden_at, relative
 from ..trajectory import Trajectory
 from . import show
 from .models import Launch, launch_from, method_from, system_from
-from .simulating import P0, Q0, T0, V0, MethodName, Parameters, Redundant, StepSize, System, invariant_changes
+from .options import P0, Q0, T0, V0, Parameters, Redundant, StepSize
+from .simulating import MethodName, System, invariant_changes
 
 Explain = Annotated[bool, typer.Option("--explain", help="Show what every pass of the engine did with a step.")]
 SHORT_RUN = 200  # steps

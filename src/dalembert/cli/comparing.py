@@ -18,7 +18,8 @@ from ..stepping import check_fit, consistent
 from . import show
 from .converging import SHORT_END, reference_for
 from .models import launch_from, method_from, system_from
-from .simulating import P0, Q0, T0, V0, Parameters, StepSize, System, TEnd
+from .options import P0, Q0, T0, V0, Parameters, StepSize, TEnd
+from .simulating import System
 
 #: Where no methods are named: so many of those that reach this error in the least time.
 AUTOMATIC, AUTOMATIC_METHODS, AUTOMATIC_TOLERANCE, AUTOMATIC_SECONDS = "auto", 3, 1e-6, 5.0

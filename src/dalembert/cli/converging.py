@@ -19,7 +19,8 @@ from ..simulation import simulate
 from ..stepping import consistent
 from . import show
 from .models import Launch, launch_from, method_from, system_from
-from .simulating import P0, Q0, T0, V0, MethodName, Parameters, System, TEnd
+from .options import P0, Q0, T0, V0, Parameters, TEnd
+from .simulating import MethodName, System
 
 #: The end time where none is given: later, errors of chaotic systems say nothing about the method.
 SHORT_END = 2.0

@@ -15,6 +15,7 @@ from ..storage.formats import SUFFIXES
 from ..trajectory import Trajectory, has_energy
 from . import show
 from .models import launch_from, method_from, method_names, system_from, system_names
+from .options import P0, Q0, T0, V0, Engine, Parameters, Project, Redundant, StepSize, TEnd
 
 SYSTEM_HELP = (
     "A name of the gallery (see `dalembert list`), or path/to/model.py:Class. "
@@ -30,19 +31,6 @@ MethodName = Annotated[
         autocompletion=method_names,
     ),
 ]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the system; repeatable."),
-]
-Q0 = Annotated[str | None, typer.Option("--q0", metavar="X,Y,...", help="The position at the start.")]
-V0 = Annotated[str | None, typer.Option("--v0", metavar="X,Y,...", help="The velocity at the start.")]
-P0 = Annotated[str | None, typer.Option("--p0", metavar="X,Y,...", help="The momentum, instead of the velocity.")]
-T0 = Annotated[float, typer.Option("--t0", help="The time at the start.")]
-TEnd = Annotated[float | None, typer.Option("--t-end", help="The time at the end.")]
-StepSize = Annotated[float | None, typer.Option("--h", help="The step size; it must divide the interval.")]
-Project = Annotated[bool, typer.Option("--project", help="Move inconsistent starting values onto the constraints.")]
-Redundant = Annotated[str, typer.Option("--redundant", help="Dependent constraints: refuse or allow.")]
-Engine = Annotated[str, typer.Option("--engine", help="auto, native or xla.")]
 
 
 def simulate_command(

@@ -15,8 +15,10 @@ from ..arguments import count, floats, named_values, number, shown
 from ..errors import InputError
 from ..multibody import MultibodySystem
 from ..trajectory import check_single, has_energy
+from .arrows import FORCES, Drawn, at_the_end, wanted_forces
 from .bodies import Bodies, bodies_of, colour_of
-from .geometry import Geometry, geometry_of
+from .forces import Wanted
+from .geometry import Geometry, geometry_of, has_own_points
 from .quantities import drawing_of, split_arguments
 from .series import (
     FEW_STATES,
@@ -46,7 +48,7 @@ PALE = 0.35
 ON_THE_WAY = 4
 
 
-def plot(run, *quantities, path=None, dimension: int | None = None) -> Figure:
+def plot(run, *quantities, path=None, dimension: int | None = None, forces: str = "contacts") -> Figure:
     """An overview: path, phase portrait, energy error, constraint residuals, multipliers, invariants. Or quantities by
     name against time, `run.plot("q", "energy")`, one below the other.
 
@@ -56,24 +58,32 @@ def plot(run, *quantities, path=None, dimension: int | None = None) -> Figure:
             "impulse", "invariants", and the names of invariants; and the path, which may stand here as well.
         path: where to save the figure, if at all.
         dimension: 2 or 3, to say how coordinates form points where the system does not.
+        forces: which ones are arrows at the last configuration: "contacts", "reactions" of constraints, "all", "none".
     """
+    wanted = wanted_forces(forces)
     names, path = split_arguments(quantities, path)
     if names:
         check_single(run, "plot")
         drawings = [drawing_of(run, name) for name in names]
         return _figure(run, path, 7.4, 1.2 + 2.4 * len(names), lambda figure: _draw_below(figure, run, drawings))
-    return _figure(run, path, 12.0, 7.4, lambda figure: _draw_overview(figure, run, dimension))
+    return _figure(run, path, 12.0, 7.4, lambda figure: _draw_overview(figure, run, dimension, wanted))
 
 
-def plot_path(run, path=None, *, dimension: int | None = None) -> Figure:
-    """The path of every point in the plane or in space, with the first and the last configuration.
+def plot_path(run, path=None, *, dimension: int | None = None, forces: str = "contacts") -> Figure:
+    """The path of every point in the plane or in space, with the first and the last configuration, and which `forces`
+    act at the last one: of "contacts", "reactions" of constraints, "all" or "none".
 
     Coordinates that are not points, and points on a line along an axis, are drawn over time.
     """
     check_single(run, "plot")
+    wanted = wanted_forces(forces) if has_own_points(run, dimension) else FORCES["none"]
     geometry = moving_geometry(run, dimension)
     size = (6.4, 4.2) if geometry is None else (6.0, 6.0)
-    return _figure(run, path, *size, lambda figure: draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry))
+
+    def draw(figure) -> None:
+        draw_path(figure, figure.add_gridspec(1, 1)[0], run, geometry, wanted)
+
+    return _figure(run, path, *size, draw)
 
 
 def plot_phase(run, path=None, *, coordinates: Sequence[int] | None = None) -> Figure:
@@ -202,7 +212,7 @@ def _panels(run) -> list:
     return panels
 
 
-def _draw_overview(figure, run, dimension: int | None) -> None:
+def _draw_overview(figure, run, dimension: int | None, forces: Wanted) -> None:
     panels = _panels(run)
     geometry = moving_geometry(run, dimension)
     # single components of places and directors say nothing, and neither do angles without their names
@@ -212,7 +222,8 @@ def _draw_overview(figure, run, dimension: int | None) -> None:
     grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.15))
     left = grid[0].subgridspec(2, 1, height_ratios=(1.35, 1.0) if geometry is not None else (1.0, 1.0))
     right = grid[1].subgridspec(len(panels), 1)
-    draw_path(figure, left[0] if has_phase else grid[0], run, geometry)
+    shown = forces if has_own_points(run, dimension) else FORCES["none"]
+    draw_path(figure, left[0] if has_phase else grid[0], run, geometry, shown)
     if has_phase:
         _draw_phase(figure.add_subplot(left[1]), run, None)
     axes = None
@@ -234,14 +245,16 @@ def moving_geometry(run, dimension: int | None) -> Geometry | None:
     return None if geometry is not None and geometry.along_axis else geometry
 
 
-def draw_path(figure, where, run, geometry: Geometry | None) -> None:
-    """The path in one field of a grid; coordinates over time where there is no geometry."""
+def draw_path(figure, where, run, geometry: Geometry | None, forces: Wanted = FORCES["none"]) -> None:
+    """The path in one field of a grid, with forces at its end; coordinates over time where there is no geometry."""
     if geometry is None:
         draw_coordinates(figure.add_subplot(where), run)
         return
     bodies = bodies_of(run)
     if bodies is not None:
-        _draw_bodies(figure.add_subplot(where, projection="3d"), run, bodies)
+        axes = figure.add_subplot(where, projection="3d")
+        _draw_bodies(axes, run, bodies)
+        _draw_forces(axes, at_the_end(run, geometry, forces))
         return
     spatial = geometry.dimension == 3
     axes = figure.add_subplot(where, projection="3d" if spatial else None)
@@ -259,7 +272,15 @@ def draw_path(figure, where, run, geometry: Geometry | None) -> None:
             *geometry.points[frame].T, "o", markerfacecolor=face, markeredgecolor="black", markersize=size,
             zorder=5, label=name,
         )  # fmt: skip
+    _draw_forces(axes, at_the_end(run, geometry, forces))
     legend_above(axes, height=0.9 if spatial else 1.0)
+
+
+def _draw_forces(axes, arrows: Drawn | None) -> None:
+    from .arrow_artist import add_arrows
+
+    if arrows is not None:
+        add_arrows(axes).show(arrows)
 
 
 def _draw_bodies(axes, run, bodies: Bodies) -> None:

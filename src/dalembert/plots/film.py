@@ -10,18 +10,20 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from ..arguments import count, number, positive
 from ..errors import InputError
-from ..trajectory import check_single
+from ..trajectory import Trajectory, check_single
+from .arrows import ForcesInTime, wanted_forces
 from .bodies import Bodies, bodies_of, colour_of
 from .figures import frame_axes, frame_bodies, frame_space
-from .geometry import Geometry, geometry_of
-from .impulses import Arrows
+from .geometry import Geometry, geometry_of, has_own_points
 from .series import MOST_NAMED, family_colors
 from .style import GREY, checked_target, new_figure, style, write_atomically
 
@@ -59,9 +61,9 @@ def animate(
     dimension: int | None = None,
     bars=None,
     pixels: int = 600,
+    forces: str = "contacts",
 ) -> Film:
     """Write a film of the moving points, with a fading trail, and return its path, as which a notebook shows the film.
-    Contact impulses are arrows.
 
     Args:
         run: a `Trajectory`.
@@ -72,8 +74,13 @@ def animate(
         dimension: 2 or 3: consecutive coordinates that make a point, where the system defines no `points`.
         bars: pairs of point numbers to be joined, or "chain"; the system's own by default.
         pixels: the width of the picture.
+        forces: "contacts", "reactions" of constraints, "all" or "none": red arrows at the points that are pushed,
+            violet ones for constraints, rods between spheres. Not drawn at points that are not the system's own.
+
+    Many arguments: what is optional about a film, each by its name.
     """
     check_single(run, "animate")
+    wanted = wanted_forces(forces)
     target = checked_target(path, FILM_TYPES, "a film")
     _check_numbers(fps, seconds, trail, pixels, target)
     ffmpeg = _ffmpeg(target)
@@ -91,10 +98,15 @@ def animate(
         trail = min(span / 8, 1.5 * span / seconds)
     frames = max(1, round(seconds * fps)) if span > 0 else 1
     times = np.linspace(t[0], t[-1], frames)
+    if not has_own_points(run, dimension):
+        wanted = wanted_forces("none")
+    shot = _Shot(run, geometry, times, trail, ForcesInTime(run, geometry, times, wanted))
+    for remark in shot.forces.remarks:
+        warnings.warn(remark, stacklevel=2)
     with style():
-        pictures = _pictures(run, geometry, times, times[0], trail, pixels)
+        pictures = _pictures(shot, range(frames), pixels)
         if ffmpeg is None:
-            sample = next(_pictures(run, geometry, times[-1:], times[0], trail, pixels))
+            sample = next(_pictures(shot, [shot.forces.fullest], pixels))
             write_atomically(target, lambda part: _write_gif(part, pictures, sample, fps))
         else:
             write_atomically(target, lambda part: _write_mp4(part, pictures, fps, ffmpeg))
@@ -151,10 +163,23 @@ def _linear(t: np.ndarray, values: np.ndarray, times: np.ndarray) -> np.ndarray:
     return (1 - weight) * values[right - 1] + weight * values[right]
 
 
-def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) -> Iterator[np.ndarray]:
-    """The frames, (height, width, 3); what does not move is drawn once; trails reach back to `begin`."""
+class _Shot(NamedTuple):
+    """What a film shows: a run at times, trails over some time before, and forces."""
+
+    run: Trajectory
+    geometry: Geometry
+    times: np.ndarray
+    trail: float
+    forces: ForcesInTime
+
+
+def _pictures(shot: _Shot, frames: Iterable[int], pixels: int) -> Iterator[np.ndarray]:
+    """The frames, (height, width, 3); what does not move is drawn once; trails reach back to the first time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    from .arrow_artist import add_arrows
+
+    run, geometry, times, trail, forces = shot
     spatial, bodies = geometry.dimension == 3, bodies_of(run)
     sides = np.ptp(geometry.limits(), axis=1)
     height = pixels * (0.9 if spatial else float(np.clip(sides[1] / sides[0] + 0.12, 0.5, 1.3)))
@@ -170,19 +195,20 @@ def _pictures(run, geometry: Geometry, times, begin, trail: float, pixels: int) 
     else:
         frame_axes(axes, geometry, zoom=0.9)
         moving = _MovingPoints(axes, run, geometry)
-    arrows = Arrows(axes, run, geometry, trail)
+    arrows = add_arrows(axes)
     label = axes.set_title("$t$ = 0", loc="left", fontsize=16)
-    artists = [*moving.artists, *arrows.artists, label]
+    artists = [*moving.artists, arrows, label]
     for artist in artists:
         artist.set_animated(True)
     canvas.draw()
     background = canvas.copy_from_bbox(figure.bbox)
     digits = _digits(times)
-    for time in times:
-        back = min(trail, abs(time - begin))
+    for frame in frames:
+        time = times[frame]
+        back = min(trail, abs(time - times[0]))
         pieces = np.linspace(time - back if run.t[-1] >= run.t[0] else time + back, time, TRAIL_PIECES + 1)
         moving.update(pieces)
-        arrows.update(time, _at(run, geometry, pieces[-1:])[0])
+        arrows.show(forces.at(frame, _at(run, geometry, pieces[-1:])[0]))
         label.set_text(f"$t$ = {time:.{digits}f}")
         if moving.follows:
             canvas.draw()

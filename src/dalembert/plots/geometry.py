@@ -9,7 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import count
+from ..engine import RowFunction
 from ..errors import InputError
+from ..problem import AbstractSystem
+from ..stepping import Family, flat_parameters, for_family
 
 #: A bar from None starts at the origin.
 Bars = tuple[tuple[int | None, int | None], ...]
@@ -69,12 +72,7 @@ def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None
     if bars is None:
         bars = () if system is None or (drawn is not None and dimension is not None) else system.bars
     if drawn is not None and dimension is None:
-        points = np.asarray(jax.jit(jax.vmap(drawn.points))(jnp.asarray(t), jnp.asarray(q)))
-        if points.ndim != 3 or points.shape[2] not in (2, 3):
-            raise InputError(
-                f"{type(drawn).__name__}.points(t, q) must return shape (points, 2) or (points, 3), "
-                f"got {points.shape[1:]}."
-            )
+        points = points_at(drawn, t, q)
         labels = ("$x$", "$y$", "$z$")[: points.shape[2]]
     else:
         if dimension is None:
@@ -89,6 +87,35 @@ def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None
         one = points.shape[1] == 1
         labels = tuple(f"$q_{k}$" for k in range(dimension)) if one else ("$x$", "$y$", "$z$")[:dimension]
     return Geometry(points, checked_bars(bars, points.shape[1]), labels)
+
+
+def points_at(system: AbstractSystem, t, q) -> np.ndarray:
+    """The points that a system gives at many states, (N, points, 2 or 3). Nothing is compiled."""
+    t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+    family, parameters = Family(system), np.asarray(flat_parameters(system))
+    shape, placed = _placed(family, q.shape[1])
+    if len(shape) != 2 or shape[1] not in (2, 3):
+        raise InputError(
+            f"{type(system).__name__}.points(t, q) must return shape (points, 2) or (points, 3), got {shape}."
+        )
+    return placed(t, q, np.broadcast_to(parameters, (len(t), len(parameters)))).reshape(len(t), *shape)
+
+
+@for_family()
+def _placed(family: Family, n: int) -> tuple[tuple[int, ...], RowFunction]:
+    """The shape of the points at one state, and the function that finds them."""
+
+    def points(t, q, parameters):
+        return jnp.asarray(family.at(parameters).points(t, q), jnp.float64)
+
+    scalar, vector, parameters = (jax.ShapeDtypeStruct(s, jnp.float64) for s in ((), (n,), (family.size,)))
+    shape = jax.eval_shape(points, scalar, vector, parameters).shape
+    return shape, RowFunction(lambda *arguments: jnp.ravel(points(*arguments)))
+
+
+def has_own_points(run, dimension: int | None) -> bool:
+    """Whether the geometry with this `dimension` has the points of the system, at which forces are found."""
+    return run.system is not None and (dimension is None or not run.system.provides("points"))
 
 
 def checked_bars(bars, count: int) -> Bars:

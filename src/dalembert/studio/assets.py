@@ -13,6 +13,9 @@ MODULES = {
     "three-core": "vendor/three.core.min.js",
     "three-orbit": "vendor/three.orbit.js",
     "studio/data": "data.js",
+    "studio/impostors": "impostors.js",
+    "studio/trail": "trail.js",
+    "studio/sharpness": "sharpness.js",
     "studio/figure": "figure.js",
     "studio/arrows": "arrows.js",
     "studio/scene": "scene.js",
@@ -24,14 +27,16 @@ MODULES = {
     "studio/handles": "handles.js",
     "studio/pull": "pull.js",
     "studio/share": "share.js",
+    "studio/waiting": "waiting.js",
     "studio/app": "app.js",
     "studio/start": "start.js",
     "studio/offline": "offline.js",
 }
 #: What a page without a server needs of them.
 OFFLINE = (
-    "three", "three-core", "three-orbit", "studio/data", "studio/figure", "studio/arrows", "studio/scene",
-    "studio/plots", "studio/player", "studio/view", "studio/offline",
+    "three", "three-core", "three-orbit", "studio/data", "studio/impostors", "studio/trail", "studio/sharpness",
+    "studio/figure", "studio/arrows", "studio/scene", "studio/plots", "studio/player", "studio/view",
+    "studio/offline",
 )  # fmt: skip
 CURVES, STYLES = "vendor/uPlot.iife.min.js", ("vendor/uPlot.min.css", "studio.css")
 TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
@@ -57,6 +62,26 @@ def thumbnails() -> tuple[str, ...]:
     """The systems of which there is a small picture."""
     folder = files("dalembert.studio").joinpath("static", "thumbnails")
     return tuple(sorted(item.name.removesuffix(".svg") for item in folder.iterdir() if item.name.endswith(".svg")))
+
+
+def head(base: str, nonce: str, module: str) -> str:
+    """The beginning of every page, up to its title: what the browser can load before it is known what is shown."""
+    styles = "".join(f'<link rel="stylesheet" href="{base}/static/{name}">' for name in STYLES)
+    early = "" if module == "studio/start" else "".join(
+        f'<link rel="modulepreload" href="{base}/static/{file}">'
+        for name, file in MODULES.items() if name not in ("studio/start", "studio/offline")
+    )  # fmt: skip
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+{styles}
+<script type="importmap" nonce="{nonce}">{import_map(base)}</script>
+{early}
+<script src="{base}/static/{CURVES}"></script>
+"""
 
 
 def import_map(base: str) -> str:

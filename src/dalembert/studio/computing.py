@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DalembertError, InputError
 from ..method import METHODS, Method
+from ..plots.geometry import points_at
 from ..problem import AbstractSystem, prepared
 from ..simulation import simulate
 from ..stepping import consistent
@@ -175,29 +176,14 @@ def places_in(system: Any, t, q) -> Any:
 
 
 def points_of(system: AbstractSystem, t, q) -> np.ndarray:
-    """The points of many states, (N, points, 2 or 3); compiled once for all parameters of a family."""
+    """The points of many states, (N, points, 2 or 3)."""
+    if system.provides("points"):
+        return points_at(prepared(system), t, q)
     q = np.asarray(q, dtype=float)
-    if not system.provides("points"):
-        size = 2 if q.shape[1] % 2 == 0 else 3
-        if q.shape[1] % size:
-            raise InputError(f"{q.shape[1]} coordinates are no points; define points(t, q) in the system.")
-        return q.reshape(len(q), -1, size)
-    count = 1 << (len(q) - 1).bit_length()  # few lengths, so that a change of the step size compiles nothing
-    padding = ((0, count - len(q)), (0, 0))
-    padded = np.pad(q, padding, mode="edge")
-    times = np.pad(np.asarray(t, dtype=float), padding[0], mode="edge")
-    points = np.asarray(_all_points(prepared(system), times, padded))[: len(q)]
-    if points.ndim != 3 or points.shape[2] not in (2, 3):
-        raise InputError(
-            f"{type(system).__name__}.points(t, q) must return shape (points, 2) or (points, 3), got "
-            f"{points.shape[1:]}."
-        )
-    return points
-
-
-@eqx.filter_jit
-def _all_points(system: Any, t, q):
-    return jax.vmap(system.points)(t, q)
+    size = 2 if q.shape[1] % 2 == 0 else 3
+    if q.shape[1] % size:
+        raise InputError(f"{q.shape[1]} coordinates are no points; define points(t, q) in the system.")
+    return q.reshape(len(q), -1, size)
 
 
 @eqx.filter_jit

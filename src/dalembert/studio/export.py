@@ -14,7 +14,7 @@ from ..plots import write_atomically
 from .assets import CURVES, STYLES, offline_map, text_of
 from .computing import Computed
 from .exhibit import Exhibit
-from .pages import plots_json, view_html
+from .pages import DARK, plots_json, view_html
 from .pictures import invariants_message, picture_message
 
 #: Nothing is loaded: scripts and styles are those in the file, modules are data in it.
@@ -45,7 +45,7 @@ def export_html(exhibit: Exhibit, computed: Computed, *, invariants: bool = True
 <script type="importmap">{offline_map()}</script>
 </head>
 <body class="offline">
-<header class="bar"><h1>{html.escape(exhibit.title)}</h1><p class="about">{about}</p></header>
+<header class="bar"><h1>{html.escape(exhibit.title)}</h1><p class="about">{about}</p>{DARK}</header>
 <main class="view-only">{view_html()}</main>
 <script type="application/json" id="plots">{plots_json()}</script>
 <script type="application/json" id="run">{data}</script>

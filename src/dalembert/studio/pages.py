@@ -13,11 +13,13 @@ from ..errors import DalembertError
 from ..gallery import CONTACT_GALLERY, FAMILY_GALLERY, GALLERY, OVERDETERMINED_GALLERY, SYSTEMS
 from ..method import METHODS, keeps
 from ..plots.forces import forces_in
-from .assets import CURVES, STYLES, import_map, thumbnails
+from .assets import thumbnails
 from .computing import has_points
 from .exhibit import Exhibit, about, fitting_methods, parameters_of, title_of
 from .pictures import PLOTS
 
+#: In the header of every view.
+DARK = '<button type="button" id="dark" aria-pressed="false">dark</button>'
 GROUPS = (
     ("Smooth systems", GALLERY),
     ("Systems with contact", CONTACT_GALLERY),
@@ -27,7 +29,7 @@ GROUPS = (
 
 
 def start_page(base: str, nonce: str, opened: Iterable[Exhibit]) -> str:
-    """Everything that can be shown, with pictures and a field to search."""
+    """Everything that can be shown, with pictures and a field to search; what follows the `head` of the page."""
     own = [(e.key, e.title, e.about) for e in opened if e.key not in SYSTEMS]
     sections = _section("Opened", own, base) if own else ""
     for name, systems in GROUPS:
@@ -37,7 +39,7 @@ def start_page(base: str, nonce: str, opened: Iterable[Exhibit]) -> str:
 <label class="search">Search <input type="search" id="search" placeholder="pendulum, rolling, impact"></label></header>
 <main class="gallery"><p id="found" role="status" class="visually-hidden"></p>{sections}</main>
 """
-    return _page("dalembert studio", base, nonce, body, "studio/start")
+    return _rest("dalembert studio", base, nonce, body, "studio/start")
 
 
 def _section(name: str, entries: Iterable[tuple[str, str, str]], base: str) -> str:
@@ -62,10 +64,10 @@ def _first(text: str) -> str:
 
 
 def exhibit_page(base: str, nonce: str, exhibit: Exhibit) -> str:
-    """The page of one exhibit: the view, and what can be changed."""
+    """The page of one exhibit: the view, and what can be changed; what follows the `head` of the page."""
     body = f"""
 <header class="bar"><a href="{base}/" class="home">Gallery</a><h1>{html.escape(exhibit.title)}</h1>
-<span id="connection" role="status" class="state">connecting</span></header>
+<span id="connection" role="status" class="state">connecting</span>{DARK}</header>
 <main class="exhibit">
 <aside class="panel" id="panel" aria-label="What can be changed">
 <p class="about">{html.escape(exhibit.about)}</p><form id="controls" autocomplete="off"></form></aside>
@@ -74,7 +76,7 @@ def exhibit_page(base: str, nonce: str, exhibit: Exhibit) -> str:
 <script type="application/json" id="plots">{plots_json()}</script>
 <script type="application/json" id="exhibit">{_embedded(describe(exhibit))}</script>
 """
-    return _page(f"{exhibit.title} · dalembert", base, nonce, body, "studio/app")
+    return _rest(f"{exhibit.title} · dalembert", base, nonce, body, "studio/app")
 
 
 def view_html() -> str:
@@ -83,17 +85,18 @@ def view_html() -> str:
 <div class="scene"><canvas id="scene" tabindex="0" role="img"
  aria-label="The motion in space. Drag to turn, arrow keys turn, plus and minus zoom, space plays."></canvas>
 <p id="no-scene" hidden>This system says nothing of points in space: its coordinates are drawn as plots.</p>
+<p id="progress" hidden></p>
 <p id="error" role="alert" hidden></p>
 <div class="toolbars"><div class="tools" id="hands" role="toolbar" aria-label="Change by hand"></div>
-<div class="tools" role="toolbar" aria-label="View">
-<button type="button" id="look-front">front</button><button type="button" id="look-side">side</button>
-<button type="button" id="look-top">top</button><button type="button" id="look-all">all</button>
-<button type="button" id="follow" aria-pressed="false">follow</button>
-<button type="button" id="trails" aria-pressed="true">trails</button>
+<div class="tools" role="toolbar" aria-label="Forces">
 <button type="button" id="contacts" aria-pressed="false" disabled>contacts</button>
 <button type="button" id="reactions" aria-pressed="false" disabled>reactions</button>
 <input type="range" id="force-scale" min="-1" max="1" step="0.02" value="0" aria-label="length of the arrows" hidden>
-<button type="button" id="dark" aria-pressed="false">dark</button></div></div></div>
+</div><div class="tools" role="toolbar" aria-label="View">
+<button type="button" id="follow" aria-pressed="false">follow</button>
+<button type="button" id="trails" aria-pressed="true">trails</button>
+<button type="button" id="look-front">front</button><button type="button" id="look-side">side</button>
+<button type="button" id="look-top">top</button><button type="button" id="look-all">all</button></div></div></div>
 <div class="time" role="group" aria-label="Time">
 <button type="button" id="play">play</button>
 <input type="range" id="scrub" min="0" max="1" step="any" value="0" aria-label="time">
@@ -149,18 +152,8 @@ def _embedded(content: Any) -> str:
     return json.dumps(content, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
 
 
-def _page(title: str, base: str, nonce: str, body: str, module: str) -> str:
-    styles = "".join(f'<link rel="stylesheet" href="{base}/static/{name}">' for name in STYLES)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(title)}</title>
-<link rel="icon" href="data:,">
-{styles}
-<script src="{base}/static/{CURVES}"></script>
-<script type="importmap" nonce="{nonce}">{import_map(base)}</script>
+def _rest(title: str, base: str, nonce: str, body: str, module: str) -> str:
+    return f"""<title>{html.escape(title)}</title>
 </head>
 <body data-base="{base}">{body}
 <script type="module" nonce="{nonce}">import "{module}";</script>

@@ -17,6 +17,7 @@ from ..errors import DalembertError
 from ..multibody import MultibodySystem, Spheres
 from ..plots.forces import Wanted, arrows_of, forces_in, in_space
 from ..plots.geometry import checked_bars
+from ..problem import AbstractSystem
 from ..trajectory import Trajectory, has_energy
 from .computing import Computed, has_points, points_of
 from .exhibit import Exhibit
@@ -56,15 +57,15 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
     t = np.asarray(run.t, dtype=float)
     curves, remarks = _curves(run), [computed.remark] if computed.remark else []
     arrays: dict[str, np.ndarray] = {"t": t[rows]}
-    scene = _scene(run, rows, arrays, "points")
+    scene = _run_scene(run, rows, arrays, "points")
     forces = _forces(computed, rows, arrays) if scene is not None else None
     remarks += forces.pop("remarks") if forces else []
     if computed.beside is not None:
         curves += [curve._replace(name=f"{curve.name} ({computed.request.beside})")
                    for curve in _curves(computed.beside, on=t) if curve.plot in ("energy", "constraint")]  # fmt: skip
-        _scene(computed.beside, rows, arrays, "beside")
+        _run_scene(computed.beside, rows, arrays, "beside")
     for k, other in enumerate(computed.fan):
-        _scene(other, rows, arrays, f"fan {k}")
+        _run_scene(other, rows, arrays, f"fan {k}")
     described = []
     for k, curve in enumerate(curves):
         arrays[f"curve {k}"] = _thinned(curve, rows)
@@ -84,6 +85,20 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
         "start": _start(computed),
     }
     return packed(header, arrays)
+
+
+def pose_message(exhibit: Exhibit) -> bytes:
+    """The scene at the start, which is shown until the first run is computed."""
+    arrays: dict[str, np.ndarray] = {}
+    system = exhibit.system
+    if exhibit.run is not None:
+        t, q = np.asarray(exhibit.run.t, float)[:1], np.asarray(exhibit.run.q, float)[:1]
+    else:
+        assert system is not None
+        launch = exhibit.start(system)
+        t, q = np.array([launch.t0]), np.asarray(launch.q0, float)[None]
+    arrays["t"] = t
+    return packed({"kind": "pose", "identity": 0, "scene": _scene(system, t, q, arrays, "points")}, arrays)
 
 
 def live_message(identity: int, t: float, points: np.ndarray, energy: float) -> bytes:
@@ -201,13 +216,19 @@ def _thinned(curve: Curve, rows: np.ndarray) -> np.ndarray:
 # -- the scene -------------------------------------------------------------------------------------------------------
 
 
-def _scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], name: str) -> dict[str, Any] | None:
-    """The points of a run into the arrays, three coordinates each; None for a system that says nothing of points."""
-    system = run.system
+def _run_scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], name: str) -> dict[str, Any] | None:
+    """The points of a run, which may have ended before others, into the arrays."""
+    rows = rows[rows < len(run.t)]
+    return _scene(run.system, np.asarray(run.t)[rows], np.asarray(run.q)[rows], arrays, name)
+
+
+def _scene(system: AbstractSystem | None, t: np.ndarray, q: np.ndarray, arrays: dict[str, np.ndarray],
+           name: str) -> dict[str, Any] | None:  # fmt: skip
+    """The points of some states into the arrays, three coordinates each; None for a system that says nothing of
+    points."""
     if system is None or not has_points(system):
         return None
-    rows = rows[rows < len(run.t)]
-    points = points_of(system, np.asarray(run.t)[rows], np.asarray(run.q)[rows])
+    points = points_of(system, t, q)
     flat = points.shape[2] == 2
     points = arrays[name] = in_space(points)
     bars = checked_bars(system.bars, points.shape[1])

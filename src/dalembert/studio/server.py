@@ -3,6 +3,9 @@
 What the guard wants of a request: the Host of this server (so that no name of a stranger leads here), the token at the
 beginning of the path, and, where the browser says from which page it comes, that the page is one of ours. Pages may
 load nothing from elsewhere: their Content-Security-Policy says so.
+
+The server answers before the studio is loaded, which takes longer than everything else before the first picture: the
+beginning of a page is sent at once, and while the browser loads what it names, the rest is found out.
 """
 
 from __future__ import annotations
@@ -13,27 +16,31 @@ import hmac
 import json
 import secrets
 import socket
-from typing import Any
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ..errors import DalembertError, InputError
-from .assets import served, text_of
-from .messages import LONGEST_MESSAGE, parsed
-from .pages import exhibit_page, start_page
-from .studio import FILE_TYPES, Studio
+from .assets import head, served, text_of, thumbnails
+
+if TYPE_CHECKING:
+    from .studio import Studio
 
 HOST = "127.0.0.1"
 #: Names under which the browser may know this machine.
 OWN_NAMES = (HOST, "localhost")
 #: A page that sends so many messages that mean nothing is not one of ours.
 MOST_REFUSED = 100
+#: Bytes of a message of a page; longer ones end the connection.
+MOST_BYTES = 4_000_000
 
 
 def new_token() -> str:
@@ -55,12 +62,13 @@ def bound_socket(port: int = 0) -> socket.socket:
     return listening
 
 
-def application(studio: Studio, token: str, port: int) -> ASGIApp:
-    """The server of a studio."""
+def application(studio: Studio | Future[Studio], token: str, port: int) -> ASGIApp:
+    """The server of a studio, which may still be loaded in a thread."""
     pages = _Pages(studio, f"/{token}")
     routes = [
         Route(f"/{token}/", pages.start),
         Route(f"/{token}/show/{{key}}", pages.show),
+        Route(f"/{token}/pose/{{key}}", pages.pose),
         Route(f"/{token}/static/{{name:path}}", pages.static),
         Route(f"/{token}/file/{{number:int}}/{{name}}", pages.file),
         WebSocketRoute(f"/{token}/live/{{key}}", pages.live),
@@ -102,20 +110,41 @@ class Guard:
 class _Pages:
     """What is behind each address."""
 
-    def __init__(self, studio: Studio, base: str) -> None:
+    def __init__(self, studio: Studio | Future[Studio], base: str) -> None:
         self._studio, self._base = studio, base
+
+    async def studio(self) -> Studio:
+        """The studio, as soon as it is loaded."""
+        return await asyncio.wrap_future(self._studio) if isinstance(self._studio, Future) else self._studio
 
     async def start(self, request: Request) -> Response:
         nonce = secrets.token_urlsafe(16)
-        return _page(start_page(self._base, nonce, self._studio.opened), nonce, request)
+
+        async def parts() -> AsyncIterator[str]:
+            yield head(self._base, nonce, "studio/start")
+            studio = await self.studio()
+            from .pages import start_page  # which the studio has loaded
+
+            yield start_page(self._base, nonce, studio.opened)
+
+        return _page(parts(), nonce, request)
 
     async def show(self, request: Request) -> Response:
-        nonce = secrets.token_urlsafe(16)
-        try:
-            exhibit = self._studio.exhibit(request.path_params["key"])
-        except DalembertError as reason:
-            return _text(str(reason), 404)
-        return _page(exhibit_page(self._base, nonce, exhibit), nonce, request)
+        nonce, key = secrets.token_urlsafe(16), request.path_params["key"]
+        if key not in thumbnails():  # a system of the gallery can be shown for certain
+            try:
+                await run_in_threadpool((await self.studio()).exhibit, key)
+            except DalembertError as reason:
+                return _text(str(reason), 404)
+
+        async def parts() -> AsyncIterator[str]:
+            yield head(self._base, nonce, "studio/app")
+            studio = await self.studio()
+            from .pages import exhibit_page
+
+            yield await run_in_threadpool(lambda: exhibit_page(self._base, nonce, studio.exhibit(key)))
+
+        return _page(parts(), nonce, request)
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -124,21 +153,35 @@ class _Pages:
             return _text("there is no such file.", 404)
         return Response(text_of(name), media_type=kind, headers=_headers() | {"Cache-Control": "private, max-age=3600"})
 
+    async def pose(self, request: Request) -> Response:
+        """The scene at the start, for which nothing is computed."""
+        studio = await self.studio()
+        try:
+            exhibit = await run_in_threadpool(studio.exhibit, request.path_params["key"])
+            content = await run_in_threadpool(studio.pose, exhibit)
+        except Exception:  # what is wrong with a model, the run says
+            return Response(status_code=204, headers=_headers())
+        return Response(content, media_type="application/octet-stream", headers=_headers())
+
     async def file(self, request: Request) -> Response:
         number, name = request.path_params["number"], request.path_params["name"]
         try:
-            content = await run_in_threadpool(self._studio.file, number, name)
+            studio = await self.studio()
+            content = await run_in_threadpool(studio.file, number, name)
         except DalembertError as reason:
             return _text(str(reason), 404)
         headers = _headers() | {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type=FILE_TYPES[name], headers=headers)
+        return Response(content, media_type=studio.file_types[name], headers=headers)
 
     async def live(self, socket: WebSocket) -> None:
+        studio = await self.studio()
         try:
-            exhibit = self._studio.exhibit(socket.path_params["key"])
+            exhibit = await run_in_threadpool(studio.exhibit, socket.path_params["key"])
         except DalembertError:
             await socket.close(1008)
             return
+        from .messages import parsed
+
         await socket.accept()
         outbox, owner = Outbox(asyncio.get_running_loop()), object()
         sender = asyncio.create_task(outbox.deliver(socket))
@@ -154,11 +197,11 @@ class _Pages:
                     refused += 1
                     outbox.put_soon(f"refused {refused}", {"kind": "refused", "text": str(reason)})
                     continue
-                self._studio.answer(owner, exhibit, request, outbox.put)
+                studio.answer(owner, exhibit, request, outbox.put)
         except WebSocketDisconnect:
             pass
         finally:
-            self._studio.forget(owner)
+            studio.forget(owner)
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
                 await sender
@@ -180,7 +223,7 @@ class Outbox:
     def put_soon(self, kind: str, message: Any) -> None:
         """From the server's own thread."""
         if kind in ("run", "error"):  # what belongs to an older run is of no use any more
-            for other in ("run", "more", "work", "error"):
+            for other in ("progress", "run", "more", "work", "error"):
                 self._messages.pop(other, None)
         self._messages.pop(kind, None)
         self._messages[kind] = message
@@ -199,27 +242,35 @@ class Outbox:
                     await socket.send_text(json.dumps(message, ensure_ascii=True))
 
 
-def serve(studio: Studio, token: str, listening: socket.socket) -> None:
-    """Answer until Ctrl-C."""
+def serve(studio: Studio | Future[Studio], token: str, listening: socket.socket) -> None:
+    """Answer until Ctrl-C, or until it turns out that the studio cannot be loaded."""
     import uvicorn
 
     app = application(studio, token, listening.getsockname()[1])
     config = uvicorn.Config(
-        app, log_level="warning", ws_max_size=4 * LONGEST_MESSAGE, lifespan="off", timeout_graceful_shutdown=1
+        app, log_level="warning", ws_max_size=MOST_BYTES, lifespan="off", timeout_graceful_shutdown=1
     )
+    server = uvicorn.Server(config)
+
+    def loaded(future: Future[Studio]) -> None:
+        server.should_exit = server.should_exit or future.exception() is not None
+
+    if isinstance(studio, Future):
+        studio.add_done_callback(loaded)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     finally:
-        studio.worker.close()
+        (studio.result() if isinstance(studio, Future) else studio).worker.close()
 
 
-def _page(text: str, nonce: str, request: Request) -> Response:
+def _page(parts: AsyncIterator[str], nonce: str, request: Request) -> Response:
     host = request.headers["host"]
     policy = (
         f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self'; img-src 'self' data: blob:; "
         f"connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return HTMLResponse(text, headers=_headers() | {"Content-Security-Policy": policy, "Cache-Control": "no-store"})
+    headers = _headers() | {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
+    return StreamingResponse(parts, media_type="text/html", headers=headers)
 
 
 def _text(text: str, status: int) -> Response:

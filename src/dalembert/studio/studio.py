@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import pathlib
 import tempfile
+import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,12 +16,13 @@ import numpy as np
 from ..errors import DalembertError, InputError
 from ..gallery import SYSTEMS
 from ..plots import animate
-from ..plots.forces import forces_in
+from ..plots.arrows import FORCES
+from ..plots.forces import Wanted, forces_in
 from .computing import Computed, compute, method_for
 from .exhibit import Exhibit, gallery_exhibit
 from .export import export_html
 from .messages import PullRequest, RunRequest
-from .pictures import invariants_message, live_message, picture_message
+from .pictures import invariants_message, live_message, picture_message, pose_message
 from .pulling import Hand, LiveRun, Place
 from .script import script_of
 from .worker import Job, Superseded, Worker
@@ -43,6 +46,8 @@ Send = Callable[[str, Any], None]
 Check = Callable[[float], None]
 #: Seconds without a request after which it is found what takes longer than the picture.
 REST = 0.15
+#: Seconds between two words about how far a run is.
+TELLING = 0.3
 
 
 def _told(request: RunRequest | PullRequest, send: Send, job: Job) -> Job:
@@ -62,12 +67,30 @@ def _told(request: RunRequest | PullRequest, send: Send, job: Job) -> Job:
     return told
 
 
+def _telling(request: RunRequest, check: Check, send: Send) -> Check:
+    """The check, which also tells the page now and then how many steps were taken."""
+    told = time.monotonic()
+
+    def checked(taken: float) -> None:
+        nonlocal told
+        check(taken)
+        if time.monotonic() - told > TELLING:
+            told = time.monotonic()
+            send("progress", {"kind": "progress", "identity": request.identity, "taken": taken})
+
+    return checked
+
+
 class Studio:
     """The exhibits that were opened, and the gallery."""
+
+    file_types = FILE_TYPES
 
     def __init__(self, opened: Iterable[Exhibit] = ()) -> None:
         self.opened = tuple(opened)
         self._exhibits = {exhibit.key: exhibit for exhibit in self.opened}
+        self._opening = threading.Lock()
+        self._poses: dict[str, bytes] = {}
         self.worker = Worker()
         self._runs: OrderedDict[int, tuple[Exhibit, Computed]] = OrderedDict()
         self._numbers = itertools.count(1)
@@ -75,11 +98,12 @@ class Studio:
 
     def exhibit(self, key: str) -> Exhibit:
         """One that was opened, or a system of the gallery; nothing else can be reached from a page."""
-        if key not in self._exhibits:
-            if key not in SYSTEMS:
-                raise InputError(f"nothing called {key[:80]!r} is open.")
-            self._exhibits[key] = gallery_exhibit(key)
-        return self._exhibits[key]
+        with self._opening:  # requests come from several threads
+            if key not in self._exhibits:
+                if key not in SYSTEMS:
+                    raise InputError(f"nothing called {key[:80]!r} is open.")
+                self._exhibits[key] = gallery_exhibit(key)
+            return self._exhibits[key]
 
     def warm_up(self, exhibit: Exhibit) -> None:
         """Trace and compile the first run while the browser still starts."""
@@ -92,6 +116,13 @@ class Studio:
                 return
 
         self.worker.submit(("warm-up", exhibit.key), job)
+
+    def pose(self, exhibit: Exhibit) -> bytes:
+        """The scene at the start of an exhibit, for which nothing is compiled."""
+        with self._opening:
+            if exhibit.key not in self._poses:
+                self._poses[exhibit.key] = pose_message(exhibit)
+            return self._poses[exhibit.key]
 
     def answer(self, owner: Any, exhibit: Exhibit, request: RunRequest | PullRequest, send: Send) -> None:
         """Compute what a page asks for, and send it; replaces what the page has asked for before."""
@@ -147,7 +178,7 @@ class Studio:
         live.begin(hand)
 
     def _run(self, exhibit: Exhibit, request: RunRequest, check: Check, send: Send) -> Computed:
-        computed = compute(exhibit, request, check)
+        computed = compute(exhibit, request, _telling(request, check, send))
         number = next(self._numbers)
         self._runs[number] = exhibit, computed
         while len(self._runs) > KEPT_RUNS:
@@ -182,5 +213,6 @@ class Studio:
             if name == "run.nc":
                 computed.run.save(path)
             else:
-                animate(computed.run, path)
+                wanted = Wanted(computed.request.contacts, computed.request.reactions)
+                animate(computed.run, path, forces=next(words for words, own in FORCES.items() if own == wanted))
             return path.read_bytes()

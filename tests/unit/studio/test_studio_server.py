@@ -1,8 +1,10 @@
 """Who is let in, what a page is answered, and that bad messages leave the server alive; without a browser."""
 
+import asyncio
 import contextlib
 import json
 import re
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -41,6 +43,20 @@ def run(**changes) -> str:
 
 def live(client, key="pendulum", headers=ORIGIN, token=TOKEN):
     return client.websocket_connect(f"/{token}/live/{key}", headers={"host": HOST} | headers)
+
+
+def received(socket):
+    """The next picture; words about how far a run is may come before."""
+    while not (content := socket.receive()).get("bytes"):
+        assert json.loads(content["text"])["kind"] == "progress"
+    return unpacked(content["bytes"])
+
+
+def told(socket) -> dict:
+    """The next text that says something else than how far a run is."""
+    while (content := json.loads(socket.receive_text()))["kind"] == "progress":
+        pass
+    return content
 
 
 @pytest.mark.parametrize(
@@ -97,6 +113,45 @@ def test_pages_load_nothing_from_elsewhere(client):
             assert client.get(address).status_code == 200
 
 
+def test_the_start_is_seen_before_anything_is_computed(studio, client):
+    header, arrays = unpacked(client.get(f"/{TOKEN}/pose/double-pendulum").content)
+    assert header["kind"] == "pose"
+    start = da.gallery.DoublePendulum().start().q0
+    np.testing.assert_allclose(arrays["points"][0], np.reshape(start, (2, 3)), rtol=1e-6)
+    assert header["scene"]["bars"] == [[None, 0], [0, 1]]
+    assert client.get(f"/{TOKEN}/pose/model.py:Secret").status_code == 204
+    assert client.get("/wrong/pose/pendulum").status_code == 403
+
+
+def test_a_page_begins_before_the_studio_is_loaded(studio):
+    """The head is sent at once, the rest when the studio is there."""
+
+    async def answered() -> list[bytes]:
+        opening, parts = Future(), []
+        app = application(opening, TOKEN, PORT)
+
+        async def send(message):
+            if message["type"] == "http.response.body":
+                parts.append(message.get("body", b""))
+                if len(parts) == 1:
+                    assert b"modulepreload" in parts[0]
+                    opening.set_result(studio)
+
+        async def receive():
+            await asyncio.sleep(60)
+
+        scope = {"type": "http", "method": "GET", "path": f"/{TOKEN}/show/pendulum", "raw_path": b"",
+                 "query_string": b"", "headers": [(b"host", HOST.encode())], "root_path": "", "http_version": "1.1",
+                 "scheme": "http", "server": ("127.0.0.1", PORT), "client": ("127.0.0.1", 1),
+                 "asgi": {"version": "3.0"}}  # fmt: skip
+        await asyncio.wait_for(app(scope, receive, send), 30)
+        return parts
+
+    parts = asyncio.run(answered())
+    assert parts[0].startswith(b"<!doctype html>")
+    assert b"<title>Pendulum" in parts[1]
+
+
 def test_only_files_of_the_page_are_served(client, tmp_path):
     secret = tmp_path / "model.py"
     secret.write_text("secret = 1\n")
@@ -117,10 +172,10 @@ def test_only_files_of_the_page_are_served(client, tmp_path):
 def test_a_run_is_answered_and_can_be_downloaded(client, tmp_path):
     with live(client) as socket:
         socket.send_text(run(parameters={"length": 2.0}, h=0.1, t_end=1.0))
-        header, arrays = unpacked(socket.receive_bytes())
+        header, arrays = received(socket)
         assert header["kind"] == "run"
         assert np.allclose(arrays["t"], np.arange(11) / 10)
-        assert unpacked(socket.receive_bytes())[0]["kind"] == "more"
+        assert received(socket)[0]["kind"] == "more"
         base = f"/{TOKEN}/file/{header['number']}"
         (tmp_path / "run.nc").write_bytes(client.get(f"{base}/run.nc").content)
         assert len(da.load(tmp_path / "run.nc").t) == 11
@@ -139,17 +194,17 @@ def test_bad_messages_are_refused_and_the_server_goes_on(client):
     with live(client) as socket:
         for text in bad:
             socket.send_text(text)
-            answer = json.loads(socket.receive_text())
+            answer = told(socket)
             assert answer["kind"] == "refused", text
             assert answer["text"]
         socket.send_bytes(b"\x00\x01")
-        assert json.loads(socket.receive_text())["kind"] == "refused"
+        assert told(socket)["kind"] == "refused"
         # these are understood, and cannot be done
         for text in (run(method="no-method"), run(parameters={"colour": 1}), run(h=1e-12), run(parameters={"mass": 0})):
             socket.send_text(text)
-            assert json.loads(socket.receive_text())["kind"] == "error", text
+            assert told(socket)["kind"] == "error", text
         socket.send_text(run(h=0.1))
-        assert unpacked(socket.receive_bytes())[0]["kind"] == "run"
+        assert received(socket)[0]["kind"] == "run"
 
 
 def test_errors_of_a_model_are_shown_as_text(studio, client):
@@ -163,7 +218,7 @@ def test_errors_of_a_model_are_shown_as_text(studio, client):
     studio._exhibits["broken"] = Exhibit("broken", "Broken", "", Broken(), launch, method="rattle")
     with live(client, "broken") as socket:
         socket.send_text(run())
-        answer = json.loads(socket.receive_text())
+        answer = told(socket)
         assert answer["kind"] == "error"
         assert "the spring is missing" in answer["text"]
 

@@ -5,7 +5,7 @@ const SOONEST = 250;
 const LATEST = 4000;
 
 export class Connection {
-  /** @param {string} address @param hear {run, more, error, state}: functions */
+  /** @param {string} address @param hear {asked, progress, run, more, work, live, error, state}: functions */
   constructor(address, hear) {
     this.address = address;
     this.hear = hear;
@@ -52,6 +52,7 @@ export class Connection {
     this.asked = this.identity;
     this.socket.send(JSON.stringify({ ...request, identity: this.identity }));
     document.documentElement.dataset.asked = this.identity;
+    this.hear.asked();
   }
 
   /** Say something that is not repeated when the connection comes back. */
@@ -65,12 +66,14 @@ export class Connection {
     if (typeof data !== "string") {
       const message = unpack(data);
       message.asked = this.sent.get(message.header.identity);
-      const current = message.header.kind === "run" || message.header.identity >= this.asked;
+      const { kind, identity } = message.header;
+      const current = kind === "run" || identity >= this.asked;
       if (current) this.hear[message.header.kind](message);
       return;
     }
     const content = JSON.parse(data);
-    if (content.kind === "error" && content.identity < this.asked) return;
-    this.hear.error(content.text);
+    if (content.identity < this.asked) return;
+    if (content.kind === "progress") this.hear.progress(content.taken);
+    else this.hear.error(content.text);
   }
 }

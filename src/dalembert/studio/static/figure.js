@@ -1,18 +1,16 @@
 /** One run in the scene: balls at its points, bars, solid bodies, trails. */
 import * as THREE from "three";
+import { Balls, Rods } from "studio/impostors";
+import { PLACES, Trail } from "studio/trail";
 
 const COLOURS = ["#2463a8", "#b5402d", "#2a7d4f", "#8a5a9e", "#b07a12", "#2b8a94", "#a3487a", "#5d6b2f"];
-const TRAIL = 160;
 /** More points than these are drawn small and leave no trail but the last one. */
 const FEW = 12;
-const MOST_ROUND_BARS = 400;
-/** For the computation of a frame, which makes no objects. */
-const [FROM, TO, AXIS, SCALE] = Array.from({ length: 4 }, () => new THREE.Vector3());
-const [TURN, MATRIX, UP] = [new THREE.Quaternion(), new THREE.Matrix4(), new THREE.Vector3(0, 0, 1)];
+const ORIGIN = [0, 0, 0];
 
 export class Figure {
-  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale; coarse: few faces. */
-  constructor(root, { shape, values }, { bars, solids, radii }, { span, name, colour, ghost = false, coarse = false }) {
+  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale; size: of the canvas. */
+  constructor(root, { shape, values }, { bars, solids, radii }, { span, name, colour, ghost = false, size }) {
     this.signature = signature(shape, { bars, solids }, { name });
     this.values = values;
     [, this.count] = shape;
@@ -25,20 +23,17 @@ export class Figure {
     this.bars = bars;
     const solid = solids.length > 0;
     const many = this.count > FEW;
-    this.size(span);
     this.radii = radii; // of spheres
     const tint = (k) => colour ?? COLOURS[k % COLOURS.length];
     const material = (options) =>
       new THREE.MeshLambertMaterial({ transparent: ghost, opacity: ghost ? 0.5 : 1, ...options });
     if (!solid) {
-      this.balls = new THREE.InstancedMesh(ball(many && (coarse || this.count > 200)), material({}), this.count);
-      const paint = new THREE.Color();
-      for (let k = 0; k < this.count; k++) this.balls.setColorAt(k, paint.set(many ? tint(0) : tint(k)));
+      const tints = Array.from({ length: this.count }, (_, k) => new THREE.Color(many ? tint(0) : tint(k)));
+      this.balls = new Balls(tints, ghost ? 0.5 : 1);
       this.add(this.balls);
     }
-    if (bars.length && !solid && bars.length <= MOST_ROUND_BARS) {
-      const rod = new THREE.CylinderGeometry(1, 1, 1, many && coarse ? 5 : 10, 1, true).rotateX(Math.PI / 2);
-      this.rods = new THREE.InstancedMesh(rod, material({ color: colour ?? "#56616b" }), bars.length);
+    if (bars.length && !solid) {
+      this.rods = new Rods(bars.length, new THREE.Color(colour ?? "#56616b"), ghost ? 0.5 : 1);
       this.add(this.rods);
     } else if (bars.length) {
       this.edges = new THREE.LineSegments(
@@ -52,17 +47,25 @@ export class Figure {
       this.post.scale.setScalar(1.5 * this.radius);
       this.add(this.post);
     }
-    this.bodies = solids.map((faces, k) => this.body(faces, material({ color: tint(k), flatShading: true })));
+    if (solid) {
+      this.corners = solids.flat(2);
+      this.bodies = this.faces(solids.map((faces, k) => [3 * faces.length, new THREE.Color(tint(k))]), material);
+    }
     this.trails = [];
     const trailing = solid || ghost ? [] : many ? [this.count - 1] : [...Array(this.count).keys()];
-    for (const k of trailing) this.trails.push({ point: k, line: this.trail(many ? tint(0) : tint(k)) });
+    for (const k of trailing) {
+      const line = new Trail(new THREE.Color(many ? tint(0) : tint(k)), size);
+      this.trails.push({ point: k, line });
+      this.add(line);
+    }
+    this.size(span);
   }
 
   /** How large balls and bars are in a scene of this size. */
   size(span) {
     const many = this.count > FEW;
     this.radius = span * (this.ghost ? 0.007 : many ? 0.011 : 0.02);
-    this.bar = span * (this.ghost ? 0.0015 : many ? 0.004 : 0.006);
+    if (this.rods) this.rods.radius = span * (this.ghost ? 0.0015 : many ? 0.004 : 0.006);
     this.post?.scale.setScalar(1.5 * this.radius);
   }
 
@@ -85,22 +88,13 @@ export class Figure {
     this.group.add(object);
   }
 
-  body(faces, material) {
-    const geometry = buffer(9 * faces.length);
-    geometry.setAttribute("normal", new THREE.BufferAttribute(new Float32Array(9 * faces.length), 3));
-    this.add(new THREE.Mesh(geometry, material));
-    return { faces, geometry };
-  }
-
-  trail(colour) {
-    const geometry = buffer(3 * TRAIL);
-    const paint = new THREE.Color(colour);
-    const colours = new Float32Array(4 * TRAIL);
-    for (let k = 0; k < TRAIL; k++) colours.set([paint.r, paint.g, paint.b, (k / (TRAIL - 1)) ** 1.5], 4 * k);
-    geometry.setAttribute("color", new THREE.BufferAttribute(colours, 4));
-    const line = new THREE.Line(geometry, new THREE.LineBasicMaterial({ vertexColors: true, transparent: true }));
-    this.add(line);
-    return line;
+  /** The faces of all bodies as one mesh. @param list how many corners each body has, and its colour */
+  faces(list, material) {
+    const colours = new Float32Array(list.flatMap(([count, tint]) => Array(count).fill(tint.toArray()).flat()));
+    const geometry = buffer(colours.length);
+    geometry.setAttribute("color", new THREE.BufferAttribute(colours, 3));
+    this.add(new THREE.Mesh(geometry, material({ vertexColors: true, flatShading: true })));
+    return geometry.attributes.position;
   }
 
   /** The state between two rows. */
@@ -130,20 +124,20 @@ export class Figure {
   draw() {
     this.drawBalls();
     this.drawBars();
-    for (const body of this.bodies) this.drawBody(body);
+    if (this.bodies) {
+      this.corners.forEach((corner, k) => this.copy(corner, this.bodies.array, 3 * k));
+      this.bodies.needsUpdate = true;
+    }
   }
 
   drawBalls() {
     if (!this.balls) return;
-    const matrices = this.balls.instanceMatrix.array;
+    const { places } = this;
     for (let k = 0; k < this.count; k++) {
       const radius = this.radii ? this.radii[k] : this.radius;
-      for (let j = 0; j < 3; j++) {
-        matrices[16 * k + 5 * j] = radius;
-        matrices[16 * k + 12 + j] = this.places[3 * k + j];
-      }
+      this.balls.put("ball", k, places[3 * k], places[3 * k + 1], places[3 * k + 2], radius);
     }
-    this.balls.instanceMatrix.needsUpdate = true;
+    this.balls.moved();
   }
 
   drawBars() {
@@ -156,55 +150,42 @@ export class Figure {
       positions.needsUpdate = true;
     }
     if (!this.rods) return;
-    for (let k = 0; k < this.bars.length; k++) {
-      this.end(this.bars[k][0], FROM);
-      this.end(this.bars[k][1], TO);
-      AXIS.subVectors(TO, FROM);
-      const length = AXIS.length();
-      TURN.setFromUnitVectors(UP, AXIS.divideScalar(length || 1));
-      MATRIX.compose(FROM.add(TO).multiplyScalar(0.5), TURN, SCALE.set(this.bar, this.bar, length || 1e-12));
-      this.rods.setMatrixAt(k, MATRIX);
-    }
-    this.rods.instanceMatrix.needsUpdate = true;
-  }
-
-  drawBody({ faces, geometry }) {
-    const positions = geometry.attributes.position;
-    faces.forEach((face, k) => face.forEach((corner, j) => this.copy(corner, positions.array, 9 * k + 3 * j)));
-    positions.needsUpdate = true;
+    this.bars.forEach(([a, b], k) => {
+      this.rods.put("from", k, ...this.end(a));
+      this.rods.put("to", k, ...this.end(b));
+    });
+    this.rods.moved();
   }
 
   drawTrail(point, line, row, times) {
     const span = (times[times.length - 1] - times[0]) / 6;
-    const positions = line.geometry.attributes.position.array;
     let first = row;
     while (first > 0 && times[first] > times[row] - span) first--;
-    for (let k = 0; k < TRAIL - 1; k++) {
-      const at = first + ((row - first) * k) / (TRAIL - 2);
+    for (let k = 0; k < PLACES - 1; k++) {
+      const at = first + ((row - first) * k) / (PLACES - 2);
       const low = Math.floor(at);
       const high = Math.min(low + 1, this.rows - 1);
-      for (let j = 0; j < 3; j++) {
+      const value = (j) => {
         const a = this.values[(low * this.count + point) * 3 + j];
-        positions[3 * k + j] = a + (at - low) * (this.values[(high * this.count + point) * 3 + j] - a);
-      }
+        return a + (at - low) * (this.values[(high * this.count + point) * 3 + j] - a);
+      };
+      line.put(k, value(0), value(1), value(2));
     }
-    this.copy(point, positions, 3 * (TRAIL - 1));
-    line.geometry.attributes.position.needsUpdate = true;
+    line.put(PLACES - 1, ...this.places.subarray(3 * point, 3 * point + 3));
+    line.moved();
   }
 
   copy(end, target, start) {
     for (let j = 0; j < 3; j++) target[start + j] = end === null ? 0 : this.places[3 * end + j];
   }
 
-  end(k, vector) {
-    return k === null ? vector.set(0, 0, 0) : vector.fromArray(this.places, 3 * k);
+  end(k) {
+    return k === null ? ORIGIN : this.places.subarray(3 * k, 3 * k + 3);
   }
 
   /** Spheres let the forces between them be seen. */
   see(through) {
-    if (!this.radii || !this.balls || this.balls.material.transparent === through) return;
-    Object.assign(this.balls.material, { transparent: through, opacity: through ? 0.3 : 1, depthWrite: !through });
-    this.balls.material.needsUpdate = true;
+    if (this.radii && this.balls) this.balls.opacity = through ? 0.3 : 1;
   }
 
   /** A point, in the coordinates of the system. */
@@ -220,7 +201,7 @@ export class Figure {
 
   dark(wanted) {
     if (this.edges) this.edges.material.color.set(wanted ? "#aeb8c0" : "#3c464e");
-    if (this.rods) this.rods.material.emissive.set(wanted ? "#30363b" : "#000000");
+    if (this.rods) this.rods.material.uniforms.glow.value = wanted ? 0.4 : 0;
   }
 
   dispose() {
@@ -235,10 +216,6 @@ export class Figure {
 
 function signature([, count], { bars, solids }, { name }) {
   return JSON.stringify([name, count, bars, solids]);
-}
-
-function ball(coarse) {
-  return coarse ? new THREE.IcosahedronGeometry(1, 1) : new THREE.SphereGeometry(1, 20, 14);
 }
 
 function buffer(size) {

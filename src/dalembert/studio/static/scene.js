@@ -4,6 +4,8 @@ import { OrbitControls } from "three-orbit";
 import { Arrows } from "studio/arrows";
 import { place, words } from "studio/data";
 import { Figure } from "studio/figure";
+import { SKY, SUN } from "studio/impostors";
+import { Sharpness } from "studio/sharpness";
 
 const BESIDE = "#c2410c";
 const FAN = "#7c8a97";
@@ -12,16 +14,23 @@ export class Scene {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
-    this.slow = drawnByProcessor();
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.slow });
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+    const slow = drawnByProcessor();
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !slow });
+    this.size = new THREE.Vector2(1, 1); // of the canvas, in pixels of the page
+    this.sharpness = new Sharpness(window.devicePixelRatio, slow, (ratio, resting) => {
+      this.renderer.setPixelRatio(ratio);
+      if (resting) this.draw();
+    });
+    this.playing = () => false;
+    this.renderer.setPixelRatio(this.sharpness.ratio);
     this.world = new THREE.Scene();
     this.root = new THREE.Group(); // turns the system's upward direction to z
     this.world.add(this.root);
-    this.world.add(new THREE.HemisphereLight(0xffffff, 0x8890a0, 2.2));
-    const sun = new THREE.DirectionalLight(0xffffff, 1.6);
-    sun.position.set(3, -5, 8);
-    this.world.add(sun);
+    const sky = new THREE.HemisphereLight(SKY.above, SKY.below, SKY.strength);
+    sky.position.set(0, 0, 1);
+    const sun = new THREE.DirectionalLight(0xffffff, SUN.strength);
+    sun.position.copy(SUN.from);
+    this.world.add(sky, sun);
     this.perspective = new THREE.PerspectiveCamera(40, 1, 0.01, 1000);
     this.orthographic = new THREE.OrthographicCamera(-1, 1, 1, -1, 0.01, 1000);
     for (const camera of [this.perspective, this.orthographic]) camera.up.set(0, 0, 1);
@@ -37,7 +46,7 @@ export class Scene {
     this.kind = "";
     this.now = 0;
     this.asked = false;
-    this.drawn = () => {};
+    this.afterwards = [];
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.dark(matchMedia("(prefers-color-scheme: dark)").matches);
     this.resize();
@@ -62,7 +71,7 @@ export class Scene {
     const size = this.box.getSize(new THREE.Vector3());
     const span = Math.max(size.x, size.y, size.z) || 1;
     const add = (name, options) => {
-      const given = { span, name, coarse: this.slow, ...options };
+      const given = { span, name, size: this.size, ...options };
       const kept = before.findIndex((figure) => figure.fits(arrays[name], header.scene, given));
       if (kept >= 0) this.figures.push(before.splice(kept, 1)[0].feed(arrays[name], span, header.scene));
       else this.figures.push(new Figure(this.root, arrays[name], header.scene, given));
@@ -145,19 +154,21 @@ export class Scene {
     this.camera.position.add(shift);
   }
 
-  /** Draw once in the next frame, however often it is asked for. */
-  ask() {
+  /** Draw once in the next frame, however often it is asked for. @param {() => void} [then] called when it is drawn */
+  ask(then) {
+    if (then) this.afterwards.push(then);
     if (this.asked) return;
     this.asked = true;
-    requestAnimationFrame(() => {
+    requestAnimationFrame((now) => {
       this.asked = false;
+      this.sharpness.frame(now, this.playing());
       this.draw();
+      for (const each of this.afterwards.splice(0)) each();
     });
   }
 
   draw() {
     this.renderer.render(this.world, this.camera);
-    this.drawn();
   }
 
   /** The camera in front, at a side, above, or where everything is seen. */
@@ -200,6 +211,7 @@ export class Scene {
     const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
     if (!width || !height) return;
     this.renderer.setSize(width, height, false);
+    this.size.set(width, height);
     this.perspective.aspect = width / height;
     this.perspective.updateProjectionMatrix();
     const [across, upward] = (this.half ?? [1, 1]).map((x) => 1.18 * Math.max(x, 0.02 * (this.radius ?? 1)));

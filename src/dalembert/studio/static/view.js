@@ -17,6 +17,7 @@ export class View {
     this.isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     try {
       this.scene = new Scene(element("scene"));
+      this.scene.playing = () => this.player.playing;
     } catch (reason) {
       this.noScene(`The scene needs WebGL, which this browser does not offer: ${reason.message}`);
     }
@@ -98,6 +99,14 @@ export class View {
     element("scene").hidden = true;
     element("no-scene").hidden = false;
     if (text) element("no-scene").textContent = text;
+  }
+
+  /** The scene at the start, until there is a run. */
+  pose(message) {
+    if (this.header || !this.scene) return;
+    if (!this.scene.take(message)) return this.noScene();
+    this.scene.kind = ""; // how much room the motion needs is not known yet
+    this.scene.ask(() => (document.documentElement.dataset.pose = "drawn"));
   }
 
   /** Show a run. */
