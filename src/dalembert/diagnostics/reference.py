@@ -37,14 +37,14 @@ def reduced_equations(system: AbstractSystem, n: int) -> ReducedEquations:
     mechanics = mechanics_of(system)
 
     @jax.jit
-    def acceleration(t, y):
-        return mechanics.acceleration(t, *jnp.split(y, 3))
+    def rates(t, y):
+        found = mechanics.acceleration(t, *jnp.split(y, 3))
+        return found, jnp.concatenate([y[n : 2 * n], found.v_rate, found.p_rate])
 
-    def right_side(t, y):
-        rates = acceleration(t, y)
-        return np.concatenate([y[n : 2 * n], rates.v_rate, rates.p_rate])
+    def at(t, y):
+        return rates(np.asarray(t, dtype=float), y)  # always an array, so that it is compiled once
 
-    return ReducedEquations(acceleration, right_side)
+    return ReducedEquations(lambda t, y: at(t, y)[0], lambda t, y: np.asarray(at(t, y)[1]))
 
 
 def reference_solution(
@@ -71,7 +71,8 @@ def reference_solution(
     if not solution.success:
         raise StepFailure(f"the reference solution of {type(system).__name__} failed: {solution.message}")
     y = solution.y.T
-    found = jax.vmap(acceleration)(jnp.asarray(wanted), jnp.asarray(y))
+    found = [acceleration(time, row) for time, row in zip(wanted, y, strict=True)]
+    lam, psi = (np.array([getattr(each, name) for each in found]) for name in ("lam", "psi"))
     q, v, p = np.split(y, 3, axis=1)
-    state = State(*(jnp.asarray(x) for x in (q, p, v, found.lam, found.psi)))
+    state = State(*(jnp.asarray(x) for x in (q, p, v, lam, psi)))
     return state if times is not None else state.row(-1)
