@@ -14,6 +14,11 @@ from dalembert.engine.tuning import tuned
 
 CACHE_VARIABLE = "DALEMBERT_CACHE_DIR"
 SESSION_CACHE = pytest.StashKey[str]()
+QUICK_XLA = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+)
 TESTS_SINCE_COUNT = pytest.StashKey[int]()
 
 
@@ -24,10 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Most of XLA's time goes into code that runs once, which need not be optimised: the older emitters take a third of
     # the time of those that fuse. Two workers on two cores want no threads beside their own (numpy reads these when the
     # workers import it).
-    os.environ.setdefault(
-        "XLA_FLAGS",
-        "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false",
-    )
+    os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_XLA))
     for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
     # Traced programs are many objects that live long; looking through all of them for cycles, as often as Python does
