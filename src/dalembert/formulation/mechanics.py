@@ -67,14 +67,14 @@ MOST_KEPT = 512
 
 
 def traced_once(equation: Equation) -> Equation:
-    """A method `equation(self, *arrays)` of a `Mechanics`: as a call, while JAX traces. For plain numbers, and where it
-    cannot be followed what the system reads, it is the method itself."""
+    """A method `equation(self, *arrays)` of a `Mechanics`: as a call, while JAX traces. With plain numbers as parameters,
+    and where it cannot be followed what the system reads, it is the method itself."""
 
     @functools.wraps(equation)
     def call(self, *arguments):
         leaves, definition = jax.tree.flatten(self.system)
         numbers = [leaf for leaf in leaves if is_parameter(leaf)]
-        if self.reads.unclear is not None or not any(isinstance(x, Tracer) for x in (*numbers, *arguments)):
+        if self.reads.unclear is not None or not any(isinstance(x, Tracer) for x in numbers or arguments):
             return equation(self, *arguments)
         fixed = [None if is_parameter(leaf) else leaf for leaf in leaves]
         return _call(equation, _Equations(type(self), self.reads, self.holonomic.rows, definition, fixed))(
