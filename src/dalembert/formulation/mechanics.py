@@ -67,8 +67,8 @@ MOST_KEPT = 512
 
 
 def traced_once(equation: Equation) -> Equation:
-    """A method `equation(self, *arrays)` of a `Mechanics`: as a call, while JAX traces. With plain numbers as parameters,
-    and where it cannot be followed what the system reads, it is the method itself."""
+    """A method `equation(self, *arrays)` of a `Mechanics`: as a call, while JAX traces. With plain numbers as
+    parameters, and where it cannot be followed what the system reads, it is the method itself."""
 
     @functools.wraps(equation)
     def call(self, *arguments):
