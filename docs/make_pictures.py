@@ -238,7 +238,7 @@ def tutorial_pictures() -> None:
 MAKERS = {
     "pendulum": pendulum_picture,
     "necklace": lambda: example_pictures("necklace"),
-    "plans": lambda: example_pictures("parking", "satellite", "falling_cat", "double_swing_up"),
+    "plans": lambda: example_pictures("parking", "satellite", "falling_cat", "double_swing_up", "hopper", "walker"),
     "engine": engine_pictures,
     "convergence": convergence_picture,
     "gallery": gallery_pictures,

@@ -121,6 +121,8 @@ def control_targets() -> list[Target]:
                 "steps": "integer", "cost": "other", "final": "other", "path": "other", "bounds": "other",
                 "periodic": "other", "points": "vector", "guess": "other", "solver": "choice", "t0": "number",
                 "max_iterations": "integer", "progress": "flag"}),
+        Target("Phase", da.Phase, lambda: {"steps": 3, "horizon": 1.0, "closed": (0,), "ignored": (1,)},
+               {"steps": "integer", "closed": "other", "ignored": "other"}),
         Target("Measured", _fitted, _measured,
                {"t": "vector", "values": "vector", "q0": "vector", "v0": "vector", "output": "other",
                 "control": "vector", "t0": "number"}),

@@ -19,7 +19,7 @@ from dalembert.cli.app import run
 #: Names that are not called with arguments of a user's: records, base classes, methods without arguments.
 NOT_CALLED = {
     "CATALOGUE", "SCHEMES", "gallery", "plots", "system", "Claims", "ConsistentStart", "ConstraintRank", "Plan",
-    "from_sympy",
+    "PhasedPlan", "from_sympy",
     "ContactEvent", "ContactLaw", "Crossing", "Crossings", "DiscreteLagrangian", "DiscretePrinciple", "EnergyBalance",
     "Equilibrium", "Events", "Frictionless", "Interpolated",
     "Fit", "gym",

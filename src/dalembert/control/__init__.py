@@ -5,6 +5,8 @@ from .fit import Fit, fit
 from .linearise import Linearisation, linearise
 from .measured import Measured
 from .optimal import optimal_control
+from .phase import Phase
+from .phased_plan import PhasedPlan
 from .plan import Plan
 from .predictive import PredictiveControl
 from .regulator import Regulator, Tracker, lqr
@@ -14,6 +16,8 @@ __all__ = [
     "Fit",
     "Linearisation",
     "Measured",
+    "Phase",
+    "PhasedPlan",
     "Plan",
     "PredictiveControl",
     "Regulator",

@@ -2,12 +2,13 @@
 derivatives.
 
 With s = (q, p, v) the state at t = t_0 + frac T, x the unknowns of the step of the size h = share T, U the values of
-the inputs at the points of the step, and (c_i, w_i) a quadrature of the order of the method::
+the inputs at the points of the step, and (c_i, w_i) a quadrature of the order of the method, of (s, x, U, t_0, T)::
 
     cost       h sum_i w_i cost(t + c_i h, Q_i, V_i, u_i)          Q, V: the polynomial of the step, u that of U
     residual   residual(x; t, s, u)
     end        the state at t + h
     path       path(t, q, v, u(t))
+    forces     forces(t + h, q_1, lam_1, psi_1)                    where contacts are closed
 
 The derivatives come from the engine's traced programs, sparse and for all steps in one walk; nothing is compiled.
 """
@@ -28,7 +29,7 @@ from ..formulation import mechanics_of
 from ..method import Advance, Galerkin, Method, Spark, Step
 from ..method.polynomials import hermite
 from ..method.tableau import quadrature
-from ..problem import dependencies, inputs_of, lagrange_weights
+from ..problem import AbstractSystem, dependencies, inputs_of, lagrange_weights
 from ..stepping import Family, Layout, assemble, for_family, parameter_places
 
 
@@ -68,11 +69,17 @@ class Wishes:
         final: the cost of the end, of (t, q, v).
         start, end: functions of (t, q, v) that are zero there; or which of "q" and "v" are given as numbers.
         periodic: the coordinates that return at the end, as all velocities do then; None where nothing need return.
+        forces: a function of (t, q, lam, psi) that is >= 0 at the end of every step.
+        linked: whether the start follows from the end of another phase.
     """
 
-    def __init__(self, cost: Any, path: Any, final: Any, start: Any, end: Any, periodic: Any) -> None:
+    def __init__(
+        self, cost: Any, path: Any, final: Any, start: Any, end: Any, periodic: Any, forces: Any = None,
+        linked: bool = False,
+    ) -> None:  # fmt: skip
         self.cost, self.path, self.final = cost, path, final
         self.start, self.end, self.periodic = start, end, periodic
+        self.forces, self.linked = forces, linked
 
     @property
     def starts_in_state(self) -> bool:
@@ -93,6 +100,7 @@ class Sizes(NamedTuple):
     unknowns: int
     inputs: int  # at all points of the step
     path: int
+    forces: int
 
 
 class PlanSteps(NamedTuple):
@@ -101,7 +109,7 @@ class PlanSteps(NamedTuple):
     sizes: Sizes
     equations: tuple[str, ...]
     guess: RowFunction  # of (t, h, state, U, parameters): x
-    local: RowJacobian  # of (z, ...): cost, residual, end, path
+    local: RowJacobian  # of (z, ...): cost, residual, end, path, forces
     values: RowFunction  # the same without derivatives
     curvature: RowJacobian  # of (z, factors, ...): the gradient by z of factors . local
     multipliers: RowFunction  # of (z, ...): lam and psi at the end of the step
@@ -111,22 +119,16 @@ class PlanSteps(NamedTuple):
 def plan_steps(
     family: Family, method: Method, layout: Layout, points: tuple[float, ...], wishes: Wishes, path_size: int
 ) -> PlanSteps:  # fmt: skip
-    """The step of a system that is `driven` at the points; z = (s, x, U, T)."""
+    """The step of a system that is `driven` at the points; z = (s, x, U, t_0, T)."""
     member = family.at(np.zeros(family.size))
-    functions, places, n = assemble(member, method, layout, None), parameter_places(member), layout.n
+    functions, with_input, n = assemble(member, method, layout, None), _setting_inputs(member), layout.n
     inputs, summed = inputs_of(member).size, functions.n_summed
-    sizes = Sizes(3 * n, functions.size, inputs * len(points), path_size)
+    sizes = Sizes(3 * n, functions.size, inputs * len(points), path_size, _forces_of(wishes, layout))
     rule = rule_of(method)
 
-    def with_input(parameters, t, h, U):
-        if not inputs:
-            return parameters
-        parameters = jax.lax.dynamic_update_slice(parameters, U, (places["input_values"].start,))
-        return jax.lax.dynamic_update_slice(parameters, jnp.stack([t, h]), (places["input_span"].start,))
-
-    def parts(z, frac, share, t0, parameters):
-        s, x, U, T = jnp.split(z, np.cumsum(sizes[:3]))
-        t, h = t0 + frac * T[0], share * T[0]
+    def parts(z, frac, share, parameters):
+        s, x, U, t0, T = jnp.split(z, np.cumsum([*sizes[:3], 1]))
+        t, h = t0[0] + frac * T[0], share * T[0]
         return jnp.concatenate([s, jnp.zeros(layout.n_state - 3 * n)]), x, U, t, h, with_input(parameters, t, h, U)
 
     def advance(state, found):
@@ -145,15 +147,19 @@ def plan_steps(
         if wishes.path is not None:
             u = lagrange_weights(points, jnp.asarray(0.0)) @ values
             path = jnp.ravel(wishes.path(t, step.start.q, step.start.v, u))
-        residual = functions.residual(x, t, h, state, parameters)
-        return jnp.concatenate([cost[None], residual, advance(state, found)[: 3 * n], path])
+        residual, end = functions.residual(x, t, h, state, parameters), advance(state, found)
+        forces = jnp.zeros(0)
+        if wishes.forces is not None:
+            last = layout.unflatten(end)
+            forces = jnp.ravel(wishes.forces(t + h, last.q, last.lam, last.psi))
+        return jnp.concatenate([cost[None], residual, end[: 3 * n], path, forces])
 
     def held(z, *rest):
         state, x, _, t, h, parameters = parts(z, *rest)
         return functions.finish(x, t, h, state, parameters)[3 * n :]
 
     # derived twice, and evaluated alone: what is traced once need not go through the user's code again
-    sizes_in = (sum(sizes[:3]) + 1, None, None, None, family.size)
+    sizes_in = (sum(sizes[:3]) + 2, None, None, family.size)
     closed = jax.make_jaxpr(local)(*(jax.ShapeDtypeStruct(() if k is None else (k,), jnp.float64) for k in sizes_in))
 
     def traced(*arguments):
@@ -169,6 +175,28 @@ def plan_steps(
         sizes, functions.equations, RowFunction(guess), RowJacobian(traced), RowFunction(traced), RowJacobian(slope),
         RowFunction(held),
     )  # fmt: skip
+
+
+def _setting_inputs(member: AbstractSystem) -> Callable:
+    """The parameters of a step from t to t + h with the inputs U."""
+    places, inputs = parameter_places(member), inputs_of(member).size
+
+    def with_input(parameters, t, h, U):
+        if not inputs:
+            return parameters
+        parameters = jax.lax.dynamic_update_slice(parameters, U, (places["input_values"].start,))
+        return jax.lax.dynamic_update_slice(parameters, jnp.stack([t, h]), (places["input_span"].start,))
+
+    return with_input
+
+
+def _forces_of(wishes: Wishes, layout: Layout) -> int:
+    """How many numbers `forces` gives."""
+    if wishes.forces is None:
+        return 0
+    sizes = (), (layout.n,), (layout.m,), (layout.k,)
+    arguments = (jax.ShapeDtypeStruct(shape, jnp.float64) for shape in sizes)
+    return int(np.prod(jax.eval_shape(wishes.forces, *arguments).shape))
 
 
 def _inside(method: Method, step: Step, x: Any, end: Advance) -> Callable[[float], tuple[Any, Any]]:
@@ -205,7 +233,7 @@ def conditions(wishes: Wishes, y, n: int, t0, T, given) -> Any:
 
 
 class PlanEnds(NamedTuple):
-    """The traced ends of a plan: of (y, ...), y = (s_0, s_N, U, T)."""
+    """The traced ends of a plan: of (y, ...), y = (s_0, s_N, U, t_0, T)."""
 
     local: RowJacobian  # final cost, state at the start, conditions, path at the end
     curvature: RowJacobian
@@ -217,13 +245,15 @@ def plan_ends(family: Family, layout: Layout, points: tuple[float, ...], wishes:
     n = layout.n
     inputs = inputs_of(family.at(np.zeros(family.size))).size
 
-    def local(y, t0, given, p_given, parameters):
-        s0, s1, U, T = jnp.split(y, np.cumsum([3 * n, 3 * n, len(points) * inputs]))
+    def local(y, given, p_given, parameters):
+        s0, s1, U, t0, T = jnp.split(y, np.cumsum([3 * n, 3 * n, len(points) * inputs, 1]))
+        t0, t1 = t0[0], t0[0] + T[0]
         (q0, p0, v0), (q1, _, v1) = jnp.split(s0, 3), jnp.split(s1, 3)
-        final = jnp.zeros(()) if wishes.final is None else jnp.reshape(wishes.final(t0 + T[0], q1, v1), ())
+        final = jnp.zeros(()) if wishes.final is None else jnp.reshape(wishes.final(t1, q1, v1), ())
+        begin = jnp.zeros(0)
         if wishes.starts_in_state:
             begin = s0 - jnp.concatenate([given[:n], p_given, given[n : 2 * n]])
-        else:
+        elif not wishes.linked:
             m = mechanics_of(family.at(parameters))
             begin = jnp.concatenate([
                 m.legendre(t0, q0, v0, p0), m.constraint(t0, q0), m.hidden(t0, q0, v0),
@@ -233,7 +263,7 @@ def plan_ends(family: Family, layout: Layout, points: tuple[float, ...], wishes:
         path = jnp.zeros(0)
         if wishes.path is not None:
             u = lagrange_weights(points, jnp.asarray(1.0)) @ jnp.reshape(U, (len(points), inputs))
-            path = jnp.ravel(wishes.path(t0 + T[0], q1, v1, u))
+            path = jnp.ravel(wishes.path(t1, q1, v1, u))
         return jnp.concatenate([final[None], begin, rows, path])
 
     def slope(y, factors, *rest):

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sparse
 import scipy.sparse.linalg as sparse_linalg
 
-from .transcription import Transcription
+from .phased import Problem
 
 #: How much more an equation of the motion weighs than a condition, and the part of the unknowns that is held.
 WEIGHT, HELD = 1e4, 1e-8
@@ -29,7 +29,7 @@ class Obstacle(NamedTuple):
     missed: float
 
 
-def obstacle(problem: Transcription, z: np.ndarray) -> Obstacle:
+def obstacle(problem: Problem, z: np.ndarray) -> Obstacle:
     """The condition or the bound that is missed most by the nearest motion."""
     z = nearest_motion(problem, z)
     rows = problem.evaluate(z)[1]
@@ -45,7 +45,7 @@ def obstacle(problem: Transcription, z: np.ndarray) -> Obstacle:
     return Obstacle("", 0.0)
 
 
-def nearest_motion(problem: Transcription, z: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
+def nearest_motion(problem: Problem, z: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
     """A point near z at which the rows are as small as can be, those of the motion weighing more."""
     weights = np.where(problem.is_motion, weight, 1.0)
     fixed = problem.lower == problem.upper
@@ -67,7 +67,11 @@ def nearest_motion(problem: Transcription, z: np.ndarray, weight: float = WEIGHT
         while length > 1e-3:
             trial = z + length * step
             new = weighted(trial)
-            if trial[-1] > 0 and np.all(np.isfinite(new)) and np.linalg.norm(new) < np.linalg.norm(value):
+            if (
+                np.all(problem.lengths(trial) > 0)
+                and np.all(np.isfinite(new))
+                and np.linalg.norm(new) < np.linalg.norm(value)
+            ):
                 break
             length /= 2
         else:

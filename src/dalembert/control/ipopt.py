@@ -11,7 +11,8 @@ import numpy as np
 from ..engine import is_wanted
 from ..errors import InputError
 from .newton_optimum import Solution
-from .transcription import Transcription, Values
+from .phased import Problem
+from .transcription import Values
 
 #: Ipopt takes bounds beyond this for none.
 UNBOUNDED = 2e19
@@ -36,7 +37,7 @@ def require_ipopt() -> Any:
 class _Callbacks:
     """The problem as Ipopt asks for it: cost, rows and derivatives one by one, for one z after the other."""
 
-    def __init__(self, problem: Transcription, tell: Callable[[int, float, float], None]) -> None:
+    def __init__(self, problem: Problem, tell: Callable[[int, float, float], None]) -> None:
         self.problem, self.tell = problem, tell
         self.history: list[tuple[float, float, float]] = []
         self._z, self._plain, self._values = np.full(problem.count, np.nan), None, None
@@ -81,7 +82,7 @@ class _Callbacks:
 
 
 def ipopt_optimum(
-    problem: Transcription, z: np.ndarray, multipliers: np.ndarray | None, more: dict[str, np.ndarray],
+    problem: Problem, z: np.ndarray, multipliers: np.ndarray | None, more: dict[str, np.ndarray],
     max_iterations: int, tell: Callable[[int, float, float], None],
 ) -> Solution:  # fmt: skip
     """The optimum that Ipopt finds from z; with multipliers, `more` are those of the bounds, of a solution nearby."""

@@ -24,7 +24,8 @@ import scipy.sparse.linalg as sparse_linalg
 
 from ..engine import is_wanted
 from .infeasible import nearest_motion
-from .transcription import Transcription, Values
+from .phased import Problem
+from .transcription import Values
 
 #: Rows that depend on each other are let go by this part of their multiplier.
 EPSILON = 1e-10
@@ -93,7 +94,7 @@ class _Matrix:
 
 
 def newton_optimum(
-    problem: Transcription, z: np.ndarray, multipliers: np.ndarray, max_iterations: int,
+    problem: Problem, z: np.ndarray, multipliers: np.ndarray, max_iterations: int,
     tell: Callable[[int, float, float], None],
 ) -> Solution:  # fmt: skip
     """The optimum next to z; `tell` hears of every iteration: its number, cost, largest row."""
@@ -103,7 +104,7 @@ def newton_optimum(
 class _Newton:
     """The state of the iteration. Rows are scaled to have entries of size one."""
 
-    def __init__(self, problem: Transcription, z: np.ndarray, multipliers: np.ndarray) -> None:
+    def __init__(self, problem: Problem, z: np.ndarray, multipliers: np.ndarray) -> None:
         self.problem, self.z = problem, z.copy()
         # a length that is given takes no part
         self.fixed = problem.lower == problem.upper
@@ -237,7 +238,7 @@ class _Newton:
             trial = self.z + length * found.dz
             if self._accepts(trial, total, length * descent):
                 return self._take(trial, length * found.dmu)
-            if length == 1.0 and trial[-1] > 0.0:
+            if length == 1.0 and self._has_length(trial):
                 again = self.problem.evaluate(trial)[1] * self.scales
                 if np.all(np.isfinite(again)):
                     right = -np.concatenate([np.zeros(len(trial)), again])
@@ -247,10 +248,14 @@ class _Newton:
             length /= 2
         return False
 
+    def _has_length(self, z: np.ndarray) -> bool:
+        """Whether the length of the plan is positive."""
+        return bool(np.all(self.problem.lengths(z) > 0.0))
+
     def _accepts(self, trial: np.ndarray, total: float, descent: float) -> bool:
         """Whether a point has less cost or smaller rows than this one and all in the filter; this one joins the filter
         where it is the rows that shrink."""
-        if trial[-1] <= 0.0:  # the length of the plan
+        if not self._has_length(trial):
             return False
         cost, rows = self.problem.evaluate(trial)
         new, now = float(np.sum(np.abs(self.scales * rows))), self.values.cost

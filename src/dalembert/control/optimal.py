@@ -5,7 +5,7 @@ Ober-Bloebaum, Marsden, Ortiz 2010, doi:10.1002/oca.912)."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from .ipopt import ipopt_optimum
 from .linearise import tangent_space
 from .newton_optimum import Solution, newton_optimum
 from .optimal_guess import coordinates_of, guess_of, packed
+from .phased import Problem
+from .phased_plan import guesses_of, joined, phased_plan_of, schedule_of
 from .plan import Plan
 from .question import Asked, Question, question_of
 from .step_maps import momenta_by_state
@@ -34,9 +36,9 @@ AT_ENDS = 1e-6
 
 @holding
 def optimal_control(
-    system: AbstractSystem, method: Method, start=None, end=None, *, horizon, steps: int, cost=None, final=None,
-    path=None, bounds=None, periodic=None, points=None, guess=None, solver: str = "auto", t0: float = 0.0,
-    max_iterations: int = 500, progress: bool | Callable = False,
+    system: AbstractSystem, method: Method, start=None, end=None, *, horizon=None, steps: int | None = None,
+    cost=None, final=None, path=None, bounds=None, periodic=None, points=None, guess=None, phases=None,
+    solver: str = "auto", t0: float = 0.0, max_iterations: int = 500, progress: bool | Callable = False,
 ) -> Plan:  # fmt: skip
     """The motion of least cost from a start to an end, with the inputs that bring it about.
 
@@ -44,7 +46,7 @@ def optimal_control(
     satisfies its discrete equations like a run of `simulate`, constraints and all.
 
     Args:
-        system: with inputs, whose bounds it declares; without contacts.
+        system: with inputs, whose bounds it declares; without contacts, or with phases.
         method: any method but those of events, for example `Rattle()` or `Galerkin(2)`.
         start: (q0, v0), where None leaves a part free; or a function of (t, q, v) that is zero there.
         end: (q1, v1) or a function, likewise; None leaves the end free.
@@ -55,11 +57,15 @@ def optimal_control(
             Without cost and final, the plan nearest to the guess in its start, inputs and length is found.
         path: a function of (t, q, v, u), a number or a vector that must be >= 0 at the ends of all steps.
         bounds: {"q": (lower, upper), "v": (lower, upper)} of all states but a given start.
-        periodic: True, or the numbers of the coordinates that return at the end; all velocities do then.
+        periodic: True, or the numbers of the coordinates that return at the end; all velocities do then. With phases
+            also a function of (q, v) at the end, which gives (q, v) at the start (two legs that change places).
         points: where in a step the inputs have values, in units of the step: the inputs are polynomials through them.
             By default the nodes of the method's quadrature, and one constant a step for methods up to order 2.
         guess: a run near the plan, such as another plan (with multipliers, if it has as many steps), or positions of
             shape (steps + 1, n). By default the straight line, brought onto the constraints.
+        phases: a list of `da.Phase(steps, horizon, closed)`, in the place of horizon and steps: which contacts are
+            closed, one phase after the other. Where a contact closes, an impact takes its velocity. A guess is then
+            also a list with a guess for each phase.
         solver: "newton" for problems without inequalities, "ipopt" (in the extra `control`), or "auto".
         t0: the time at which the plan begins.
         max_iterations: of the solver.
@@ -71,15 +77,28 @@ def optimal_control(
     begun = time.perf_counter()
     choice("solver", solver, ("auto", "newton", "ipopt"))
     asked = Asked(start, end, horizon, steps, cost, final, path, bounds, periodic, points, t0)
-    question = question_of(system, method, asked, coordinates_of(guess))
     limit, tell = count("max_iterations", max_iterations), _teller(progress)
-    problem, z, multipliers, more = begin(question, guess)
-    _check_finite(problem, z)
-    with Interruption() as interruption:
-        solution = solve(problem, z, multipliers, more, solver_for(question, solver), limit, tell)
-    if interruption.wanted:
-        raise KeyboardInterrupt
-    return plan_of(problem, solution, time.perf_counter() - begun)
+
+    def found(problem, z, multipliers, more, questions) -> Solution:
+        with Interruption() as interruption:
+            solution = solve(problem, z, multipliers, more, solver_for(questions, solver), limit, tell)
+        if interruption.wanted:
+            raise KeyboardInterrupt
+        return solution
+
+    if phases is None:
+        question = question_of(system, method, asked, coordinates_of(guess))
+        problem, z, multipliers, more = begin(question, guess)
+        _check_finite(problem, z)
+        solution = found(problem, z, multipliers, more, [question])
+        return plan_of(problem, solution, time.perf_counter() - begun)
+    schedule = schedule_of(system, method, asked, phases, guess)
+    guesses = guesses_of(schedule, guess, asked)
+    parts = [begin(question, one)[:2] for question, one in zip(schedule.questions, guesses, strict=True)]
+    for part, z in parts:
+        _check_finite(part, z)
+    whole = joined(schedule, parts, guess)
+    return phased_plan_of(schedule, whole.problem, found(*whole, schedule.questions), plan_of, begun)
 
 
 def begin(question: Question, guess: Any) -> tuple[Transcription, np.ndarray, np.ndarray | None, dict]:
@@ -112,9 +131,9 @@ def _teller(progress: Any) -> Callable[[int, float, float], Any]:
     return lambda number, cost, defect: None
 
 
-def solver_for(question: Question, solver: str) -> str:
-    """The solver that a question needs, or the one that is wanted."""
-    needs = question.has_inequalities or (question.is_free and np.isfinite(question.horizon[1]))
+def solver_for(questions: Sequence[Question], solver: str) -> str:
+    """The solver that the questions of all phases need, or the one that is wanted."""
+    needs = any(one.has_inequalities or (one.is_free and np.isfinite(one.horizon[1])) for one in questions)
     if solver == "newton" and needs:
         raise InputError(
             'solver="newton" is for problems without inequalities: this one has bounds of inputs or states, path=... '
@@ -124,7 +143,7 @@ def solver_for(question: Question, solver: str) -> str:
 
 
 def solve(
-    problem: Transcription, z: np.ndarray, multipliers: np.ndarray | None, more: dict, solver: str, limit: int, tell
+    problem: Problem, z: np.ndarray, multipliers: np.ndarray | None, more: dict, solver: str, limit: int, tell
 ) -> Solution:  # fmt: skip
     """The solution by one of the solvers, or why there is none."""
     if solver == "ipopt":
@@ -135,13 +154,13 @@ def solve(
     if solution.reason == "interrupted":
         return solution
     slacks = float(np.max(np.abs(problem.slacks(solution.z)), initial=0.0))
-    size = 1.0 + float(np.max(np.abs(problem.states(solution.z)[:, : problem.question.layout.n])))
+    size = 1.0 + problem.size(solution.z)
     if solution.reason or slacks > AT_ENDS * size:
         raise StepFailure(_why_not(problem, solution, slacks))
     return solution
 
 
-def _why_not(problem: Transcription, solution: Solution, slacks: float) -> str:
+def _why_not(problem: Problem, solution: Solution, slacks: float) -> str:
     reason = solution.reason or "infeasible"
     iterations = max(len(solution.history) - 1, 0)
     begin = f"optimal_control ({solution.solver}, {iterations} iterations): "
@@ -168,11 +187,12 @@ def _check_finite(problem: Transcription, z: np.ndarray) -> None:
     """A cost or path that is no number along the guess is refused."""
     values = problem.functions.values(*problem._arguments(z))
     sizes = problem.sizes
-    for name, part in (("cost", values[:, :1]), ("path", values[:, values.shape[1] - sizes.path :])):
+    first_path = 1 + sizes.unknowns + sizes.state
+    for name, part in (("cost", values[:, :1]), ("path", values[:, first_path : first_path + sizes.path])):
         bad = ~np.isfinite(part).all(axis=1)
         if bad.any():
             k, asked = int(np.argmax(bad)), problem.question
-            t = asked.t0 + z[-1] * k / asked.steps
+            t = z[-2] + z[-1] * k / asked.steps
             raise InputError(
                 f"{name}(t, q, v, u) is not finite along the guess: {part[k, 0]} in the step from t = {t:.6g}. Check "
                 "it there, or pass a guess=... that keeps away from there."
@@ -187,16 +207,16 @@ def _check_finite(problem: Transcription, z: np.ndarray) -> None:
         raise InputError("final, start, end or path is not finite at the ends of the guess; check them there.")
 
 
-def plan_of(problem: Transcription, solution: Solution, seconds: float) -> Plan:
-    """The record of a solution."""
+def plan_of(problem: Transcription, solution: Solution, seconds: float, beyond: np.ndarray | None = None) -> Plan:
+    """The record of a solution; `beyond` is what later phases add to the costate at the end."""
     asked, z = problem.question, solution.z
-    n, T = asked.layout.n, float(z[-1])
-    times, states = asked.t0 + T * np.arange(asked.steps + 1) / asked.steps, problem.states(z)
+    n, t0, T = asked.layout.n, float(z[-2]), float(z[-1])
+    times, states = t0 + T * np.arange(asked.steps + 1) / asked.steps, problem.states(z)
     if asked.wishes.starts_in_state:  # without the last rounding of the solver
         states[0] = np.concatenate([asked.given[:n], asked.p_given, asked.given[n : 2 * n]])
     base = undriven(asked.system)
     q0, _, v0 = np.split(states[0], 3)
-    first = prepare_start(base, q0, v0, None, asked.t0, project=True, redundant="refuse")
+    first = prepare_start(base, q0, v0, None, t0, project=True, redundant="refuse")
     held = problem.functions.multipliers(*problem._arguments(z))
     begin = np.concatenate([first.state.lam, first.state.psi])
     full = np.concatenate([states, np.concatenate([begin[None], held])], axis=1)
@@ -217,20 +237,23 @@ def plan_of(problem: Transcription, solution: Solution, seconds: float) -> Plan:
     run = Run(asked.system, asked.method, asked.layout, None, times, full, counts, counts, status,
               T / asked.steps, stats, inputs=used)  # fmt: skip
     plan: Any = Plan._from_run(run)
-    plan._arrays["costate"] = reduced_costate(problem, solution, times, states)
+    plan._arrays["costate"] = reduced_costate(problem, solution, times, states, beyond)
     plan.cost, plan.horizon, plan.history = cost, T, solution.history
     plan.control = InputNodes(asked.points, U)
     plan._problem, plan._solution = problem, solution
     return plan
 
 
-def reduced_costate(problem: Transcription, solution: Solution, times, states) -> np.ndarray:
+def reduced_costate(problem: Transcription, solution: Solution, times, states, beyond=None) -> np.ndarray:
     """The derivative of the remaining cost by (q, v) along the manifold: with p = p(q, v)::
 
     T T^T (a_q + p_q^T a_p,  a_v + p_v^T a_p)
     """
     n, asked = problem.question.layout.n, problem.question
-    by_q, by_p, by_v = np.split(problem.costate(solution.z, solution.multipliers), 3, axis=1)
+    whole = problem.costate(solution.z, solution.multipliers)
+    if beyond is not None:
+        whole[-1] += beyond
+    by_q, by_p, by_v = np.split(whole, 3, axis=1)
     q, v = states[:, :n], states[:, 2 * n :]
     slopes = momenta_by_state(asked.system, times, q, v)[1]
     whole = np.concatenate([by_q, by_v], axis=1) + np.einsum("kij,ki->kj", slopes, by_p)

@@ -12,7 +12,8 @@ from ..problem import undriven
 from ..simulation.boundary_guess import momenta_of, path_between, states_along
 from ..trajectory import Trajectory
 from .plan import Plan
-from .transcription import Question, Transcription
+from .question import Question
+from .transcription import Transcription
 
 
 class Guess(NamedTuple):

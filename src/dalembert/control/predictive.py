@@ -77,7 +77,7 @@ class PredictiveControl:
         passed = min(max(round((t - asked.t0) / plan.h), 0), asked.steps)
         problem = problem.beginning(dataclasses.replace(asked, t0=t, given=given, p_given=np.asarray(state.p)))
         z, multipliers = problem.moved_on(before.z, before.multipliers, passed)
-        chosen = solver_for(asked, self._options.get("solver", "auto"))
+        chosen = solver_for([asked], self._options.get("solver", "auto"))
         limit = self._options.get("max_iterations", 500)
         solution = solve(problem, z, multipliers, before.more, chosen, limit, lambda *_: None)
         return plan_of(problem, solution, 0.0)

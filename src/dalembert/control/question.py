@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import orth
 
 from ..arguments import count, floats, number, positive, real, shown, takes
 from ..errors import InconsistentStart, InputError, MethodDoesNotFit, ModelError
 from ..method import EventCapturing, Method
-from ..problem import AbstractSystem, inputs_of, prepared, undriven
-from ..stepping import check_fit, consistent, independent_rows, layout_of
+from ..problem import AbstractSystem, Inputs, inputs_of, prepared, undriven
+from ..stepping import Layout, check_fit, consistent, independent_rows, layout_of
 from ..stepping.consistent import prepare_start
 from .discrete_steps import Wishes, points_of
+from .linearise import tangent_space
 from .step_maps import driven_for
-from .transcription import Question
 
 #: A state is on the constraints up to this.
 ON_CONSTRAINTS = 1e-6
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, with all numbers checked.
+
+    Attributes:
+        system: the system driven at the points, if it has inputs.
+        given: (q, v) of the start and (q, v) of the end, zeros where they are not given; p_given: p of the start.
+        horizon: the least and the greatest length of the plan.
+        lower, upper: the bounds of (q, v), (2n,), at all states but a given one at the start.
+    """
+
+    system: AbstractSystem
+    method: Method
+    layout: Layout
+    inputs: Inputs
+    points: tuple[float, ...]
+    wishes: Wishes
+    path_size: int
+    steps: int
+    t0: float
+    horizon: tuple[float, float]
+    given: np.ndarray
+    p_given: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the length of the plan is found."""
+        return self.horizon[0] < self.horizon[1]
+
+    @property
+    def has_inequalities(self) -> bool:
+        """Whether there are any but those on the length."""
+        bounds = (self.lower, self.upper, self.inputs.lower, self.inputs.upper)
+        asks = self.path_size > 0 or self.wishes.forces is not None
+        return asks or any(np.isfinite(bound).any() for bound in bounds)
 
 
 class Asked(NamedTuple):
@@ -37,6 +78,8 @@ class Asked(NamedTuple):
     periodic: Any
     points: Any
     t0: Any
+    forces: Any = None  # these two of a phase, see `Wishes`
+    linked: bool = False
 
 
 def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | None) -> Question:
@@ -46,7 +89,7 @@ def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | N
     base = undriven(prepared(system))
     _check_treated(base, method)
     t0, steps = number("t0", asked.t0), count("steps", asked.steps)
-    start, end = _side("start", asked.start), _side("end", asked.end)
+    start, end = side_of("start", asked.start), side_of("end", asked.end)
     n = _coordinates(start, end, n)
     layout, inputs = layout_of(base, n), inputs_of(base)
     points = points_of(method) if asked.points is None else _points(asked.points)
@@ -61,7 +104,9 @@ def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | N
         independent_rows(base, t0, given[:n], "refuse")
     if horizon[0] == horizon[1]:
         _check_on_constraints(base, given, names[1], n, t0 + horizon[0])
-    wishes = Wishes(asked.cost, asked.path, asked.final, *names, _periodic(asked.periodic, n))
+    wishes = Wishes(
+        asked.cost, asked.path, asked.final, *names, periodic_of(asked.periodic, n), asked.forces, asked.linked
+    )
     path_size = _check_functions(wishes, n, inputs.size)
     lower, upper = _bounds(asked.bounds, n)
     return Question(
@@ -73,13 +118,13 @@ def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | N
 def _check_treated(base: AbstractSystem, method: Method) -> None:
     if base.provides("gap") or isinstance(method, EventCapturing):
         raise MethodDoesNotFit(
-            f"optimal_control treats smooth motion; {type(base).__name__} has contacts. Plan the phases between "
-            "contacts one by one, with the contacts that are closed as holonomic constraints."
+            f"optimal_control treats smooth motion; {type(base).__name__} has contacts. Say when they are closed: "
+            "phases=[da.Phase(steps, horizon, closed=(0,)), ...]."
         )
     check_fit(base, method)
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """What is asked of one end: a function, or q and v, each an array or None."""
 
     function: Callable | None
@@ -87,13 +132,14 @@ class _Side(NamedTuple):
     v: np.ndarray | None
 
 
-def _side(name: str, value: Any) -> _Side:
+def side_of(name: str, value: Any) -> Side:
+    """What the user asks of one end."""
     if value is None:
-        return _Side(None, None, None)
+        return Side(None, None, None)
     if callable(value):
         if not takes(value, 3):
             raise InputError(f"{name} as a function must take (t, q, v), got {shown(value)}.")
-        return _Side(value, None, None)
+        return Side(value, None, None)
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InputError(
             f"{name} must be a pair (q, v), where None leaves a part free, or a function of (t, q, v) that is zero "
@@ -105,16 +151,21 @@ def _side(name: str, value: Any) -> _Side:
         if found is not None and found.ndim != 1:
             raise InputError(f"{name}: {part} must have shape (n,), got {found.shape}.")
         parts.append(found)
-    return _Side(None, *parts)
+    return Side(None, *parts)
 
 
-def _names(side: _Side) -> Any:
+def coordinates_in(asked: Asked, n: int | None) -> int:
+    """The number of coordinates that start, end and guess have; `n` is that of the guess, where there is one."""
+    return _coordinates(side_of("start", asked.start), side_of("end", asked.end), n)
+
+
+def _names(side: Side) -> Any:
     if side.function is not None:
         return side.function
     return tuple(name for name, part in (("q", side.q), ("v", side.v)) if part is not None) or None
 
 
-def _coordinates(start: _Side, end: _Side, n: int | None) -> int:
+def _coordinates(start: Side, end: Side, n: int | None) -> int:
     sizes = {len(part) for side in (start, end) for part in (side.q, side.v) if part is not None}
     sizes |= {n} if n is not None else set()
     if not sizes:
@@ -124,7 +175,7 @@ def _coordinates(start: _Side, end: _Side, n: int | None) -> int:
     return sizes.pop()
 
 
-def _given(start: _Side, end: _Side, n: int) -> np.ndarray:
+def _given(start: Side, end: Side, n: int) -> np.ndarray:
     parts = (start.q, start.v, end.q, end.v)
     return np.concatenate([np.zeros(n) if part is None else part for part in parts])
 
@@ -152,7 +203,8 @@ def _horizon(horizon: Any) -> tuple[float, float]:
     return least, most
 
 
-def _periodic(periodic: Any, n: int) -> tuple[int, ...] | None:
+def periodic_of(periodic: Any, n: int) -> tuple[int, ...] | None:
+    """The numbers of the coordinates that return; None where none need to."""
     if periodic is None or periodic is False:
         return None
     if periodic is True:
@@ -231,3 +283,21 @@ def _check_functions(wishes: Wishes, n: int, inputs: int) -> int:
         if name == "path":
             return int(np.prod(shape))
     return 0
+
+
+def manifold(asked: Question, ends: np.ndarray, T: float) -> np.ndarray:
+    """The tangent space of the states that the method reaches, at both ends, (4n, ...); at a given start nothing is
+    free, and a method that does not keep a constraint leaves its direction free."""
+    n, system, kept = asked.layout.n, undriven(asked.system), asked.method.claims.constraints
+    first = np.zeros((2 * n, 0))
+    if not asked.wishes.starts_in_state:
+        first = tangent_space(system, None, asked.t0, ends[:n], ends[n : 2 * n], on_manifold=False)
+    last = tangent_space(system, None, asked.t0 + T, ends[2 * n : 3 * n], ends[3 * n :], on_manifold=False)
+    if "position" not in kept:
+        last = np.eye(2 * n)
+    elif "velocity" not in kept:
+        velocities = np.concatenate([np.zeros((n, n)), np.eye(n)])
+        last = orth(np.concatenate([last, velocities], axis=1))
+    found = np.zeros((4 * n, first.shape[1] + last.shape[1]))
+    found[: 2 * n, : first.shape[1]], found[2 * n :, first.shape[1] :] = first, last
+    return found

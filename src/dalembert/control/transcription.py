@@ -1,14 +1,18 @@
 """All steps of a plan as one problem of optimisation with sparse derivatives (direct transcription).
 
 Unknowns, in the order of time: for every step z_k = (s_k, x_k, U_k), with the state s = (q, p, v), the unknowns x of
-the step and the inputs U at its points; then the state s_N at the end, slacks alpha, and the horizon T::
+the step and the inputs U at its points; then the state s_N at the end, slacks alpha, the time t_0 at which the plan
+begins, and the horizon T::
 
-    minimise    sum_k cost_k(z_k, T) + final(s_N, T) + |alpha|^2 / 2
-    subject to  0 = residual(x_k; s_k, U_k, T)
-                0 = s_(k+1) - end(x_k; s_k, U_k, T)
+    minimise    sum_k cost_k(z_k, t_0, T) + final(s_N, t_0, T) + |alpha|^2 / 2
+    subject to  0 = residual(x_k; s_k, U_k, t_0, T)
+                0 = s_(k+1) - end(x_k; s_k, U_k, t_0, T)
                 0 = start of s_0                            a state, or consistency
-                0 = conditions(s_0, s_N, T) - W alpha
+                0 = conditions(s_0, s_N, t_0, T) - W alpha
                 0 <= path at the beginning of every step and at the end
+                0 <= forces at the end of every step        where contacts are closed
+
+t_0 is given, but in phases that follow others.
 
 The equations of the steps keep the states on the constraint manifold, so conditions on both ends depend on them where
 they ask for more than the manifold leaves free, as those on a whole position in redundant coordinates do. The columns
@@ -22,60 +26,19 @@ functions; `costate` is that by s_k, the derivative of the remaining cost by the
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.linalg import null_space, orth
+from scipy.linalg import null_space
 
 from ..engine import Function
-from ..method import Method
-from ..problem import AbstractSystem, Inputs, undriven
-from ..stepping import Family, Layout, flat_parameters
-from .discrete_steps import PlanEnds, PlanSteps, Wishes, conditions, plan_ends, plan_steps
-from .linearise import tangent_space
+from ..stepping import Family, flat_parameters
+from .discrete_steps import PlanEnds, PlanSteps, conditions, plan_ends, plan_steps
+from .question import Question, manifold
 
 #: Singular values below this part of the largest are zeros.
 RANK = 1e-8
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked, with all numbers checked.
-
-    Attributes:
-        system: the system driven at the points, if it has inputs.
-        given: (q, v) of the start and (q, v) of the end, zeros where they are not given; p_given: p of the start.
-        horizon: the least and the greatest length of the plan.
-        lower, upper: the bounds of (q, v), (2n,), at all states but a given one at the start.
-    """
-
-    system: AbstractSystem
-    method: Method
-    layout: Layout
-    inputs: Inputs
-    points: tuple[float, ...]
-    wishes: Wishes
-    path_size: int
-    steps: int
-    t0: float
-    horizon: tuple[float, float]
-    given: np.ndarray
-    p_given: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    @property
-    def is_free(self) -> bool:
-        """Whether the length of the plan is found."""
-        return self.horizon[0] < self.horizon[1]
-
-    @property
-    def has_inequalities(self) -> bool:
-        """Whether there are any but those on the length."""
-        bounds = (self.lower, self.upper, self.inputs.lower, self.inputs.upper)
-        return self.path_size > 0 or any(np.isfinite(bound).any() for bound in bounds)
 
 
 class Values(NamedTuple):
@@ -102,14 +65,16 @@ class Transcription:
         self.ends: PlanEnds = plan_ends(family, asked.layout, asked.points, asked.wishes)
         self.sizes = self.functions.sizes
         self.block = sum(self.sizes[:3])
-        self.rows_per_step = self.sizes.unknowns + self.sizes.state + self.sizes.path
+        self.rows_per_step = sum(self.sizes) - self.sizes.inputs
         self.dependent = self._dependent(ends)
         self.conditions = len(self.dependent)
         layout = asked.layout
         self.begin = 3 * n if asked.wishes.starts_in_state else n + 2 * layout.m + layout.k
+        if asked.wishes.linked:
+            self.begin = 0
         slacks = self.dependent.shape[1]
         self._slack_at = asked.steps * self.block + 3 * n
-        self.count = self._slack_at + slacks + 1
+        self.count = self._slack_at + slacks + 2
         self._last_row = asked.steps * self.rows_per_step
         self.row_count = self._last_row + self.begin + self.conditions + asked.path_size
         self._shares = np.arange(asked.steps) / asked.steps, np.full(asked.steps, 1.0 / asked.steps)
@@ -131,7 +96,8 @@ class Transcription:
     def beginning(self, question: Question) -> Transcription:
         """The same problem from another start at another time."""
         other = copy.copy(self)
-        other.question = question
+        other.question, other.lower, other.upper = question, self.lower.copy(), self.upper.copy()
+        other.lower[-2] = other.upper[-2] = question.t0
         return other
 
     def moved_on(self, z: np.ndarray, multipliers: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +107,7 @@ class Transcription:
         moved, turned = z.copy(), multipliers.copy()
         self.blocks(moved)[:] = self.blocks(z)[later]
         own = multipliers[: self._last_row].reshape(count, self.rows_per_step)
-        turned[: self._last_row] = own[later].ravel()
+        turned[: self._last_row], moved[-2] = own[later].ravel(), self.question.t0
         return moved, turned
 
     def _dependent(self, ends: np.ndarray) -> np.ndarray:
@@ -159,7 +125,8 @@ class Transcription:
     def pack(self, states: np.ndarray, x: np.ndarray, U: np.ndarray, T: float) -> np.ndarray:
         """z from states (N + 1, 3n), unknowns (N, ...) and inputs (N, points * inputs); the slacks are zero."""
         blocks = np.concatenate([states[:-1], x, U], axis=1)
-        return np.concatenate([blocks.ravel(), states[-1], np.zeros(self.dependent.shape[1]), [T]])
+        slacks, t0 = np.zeros(self.dependent.shape[1]), self.question.t0
+        return np.concatenate([blocks.ravel(), states[-1], slacks, [t0, T]])
 
     def blocks(self, z: np.ndarray) -> np.ndarray:
         """z_k = (s_k, x_k, U_k) for every step."""
@@ -179,7 +146,15 @@ class Transcription:
 
     def slacks(self, z: np.ndarray) -> np.ndarray:
         """alpha."""
-        return z[self._slack_at : -1]
+        return z[self._slack_at : -2]
+
+    def lengths(self, z: np.ndarray) -> np.ndarray:
+        """T, which must be positive."""
+        return z[-1:]
+
+    def size(self, z: np.ndarray) -> float:
+        """The largest coordinate."""
+        return float(np.max(np.abs(self.states(z)[:, : self.question.layout.n])))
 
     def _bounds(self) -> None:
         """Bounds of z and of the rows."""
@@ -195,37 +170,44 @@ class Transcription:
             blocks[1 if asked.wishes.starts_in_state else 0 :, :size] = of_state
             blocks[:, self.block - self.sizes.inputs :] = np.tile(of_input, len(asked.points))
             bounds[asked.steps * self.block :][:size] = of_state
-        self.lower[-1], self.upper[-1] = asked.horizon
+        self.lower[-2:], self.upper[-2:] = (asked.t0, asked.horizon[0]), (asked.t0, asked.horizon[1])
         self.row_lower = np.zeros(self.row_count)
         self.row_upper = np.zeros(self.row_count)
         steps = self.row_upper[: self._last_row].reshape(asked.steps, self.rows_per_step)
-        steps[:, self.rows_per_step - asked.path_size :] = np.inf
+        steps[:, self.sizes.unknowns + self.sizes.state :] = np.inf
         self.row_upper[self.row_count - asked.path_size :] = np.inf
+
+    def path_row(self, which: int, at_start: bool) -> int:
+        """The number of a row of path, at the start or at the end."""
+        if at_start:
+            return self.sizes.unknowns + self.sizes.state + which
+        return self.row_count - self.question.path_size + which
 
     # -- where entries belong ----------------------------------------------------------------------------------
 
     def _step_places(self) -> np.ndarray:
-        """The number in z of every entry of (z_k, T), a row for each step."""
+        """The number in z of every entry of (z_k, t_0, T), a row for each step."""
         own = np.arange(self.block) + self.block * np.arange(self.question.steps)[:, None]
-        return np.concatenate([own, np.full((len(own), 1), self.count - 1)], axis=1)
+        last = np.broadcast_to([self.count - 2, self.count - 1], (len(own), 2))
+        return np.concatenate([own, last], axis=1)
 
     def _end_places(self) -> np.ndarray:
-        """The number in z of every entry of y = (s_0, s_N, U_(N-1), T)."""
+        """The number in z of every entry of y = (s_0, s_N, U_(N-1), t_0, T)."""
         size, last = self.sizes.state, self.question.steps * self.block
         inputs = np.arange(last - self.sizes.inputs, last)
-        return np.concatenate([np.arange(size), last + np.arange(size), inputs, [self.count - 1]])
+        return np.concatenate([np.arange(size), last + np.arange(size), inputs, [self.count - 2, self.count - 1]])
 
     # -- values ------------------------------------------------------------------------------------------------
 
     def _arguments(self, z: np.ndarray) -> tuple[np.ndarray, ...]:
-        """(z_k, T) and the other arguments of the step's functions."""
+        """(z_k, t_0, T) and the other arguments of the step's functions."""
         asked, rows = self.question, z[self._places[0]]
         many = np.broadcast_to(self.parameters, (asked.steps, len(self.parameters)))
-        return rows, *self._shares, np.full(asked.steps, asked.t0), many
+        return rows, *self._shares, many
 
     def _end_arguments(self, z: np.ndarray) -> tuple[np.ndarray, ...]:
         asked = self.question
-        rest = (np.array(asked.t0), asked.given, asked.p_given, self.parameters)
+        rest = (asked.given, asked.p_given, self.parameters)
         return z[self._places[1]][None], *(part[None] for part in rest)
 
     def _rows(self, z: np.ndarray, local: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -253,7 +235,7 @@ class Transcription:
         of_cost = local.row == 0
         np.add.at(gradient, self._places[0][:, local.column[of_cost]], local.entries[:, of_cost])
         np.add.at(gradient, self._places[1][end.column[end.row == 0]], end.entries[0, end.row == 0])
-        gradient[self._slack_at : -1] += self.slacks(z)
+        gradient[self._slack_at : -2] += self.slacks(z)
         if self._pattern is None:
             self._pattern = self._make_pattern(local, end)
         first = 1 + self.sizes.unknowns
@@ -358,7 +340,10 @@ class Transcription:
             if own < self.sizes.unknowns:
                 return f"the equation '{self.functions.equations[own]}' {when}"
             own -= self.sizes.unknowns
-            return f"the motion {when}" if own < self.sizes.state else f"path[{own - self.sizes.state}] {when}"
+            if own < self.sizes.state:
+                return f"the motion {when}"
+            own -= self.sizes.state
+            return f"path[{own}] {when}" if own < self.sizes.path else f"the force of a contact {when}"
         row -= self._last_row
         if row < self.begin:
             return "the start"
@@ -370,7 +355,7 @@ class Transcription:
         """Which rows are equations of the motion or its start, and no conditions."""
         found = np.zeros(self.row_count, bool)
         steps = found[: self._last_row].reshape(self.question.steps, self.rows_per_step)
-        steps[:, : self.rows_per_step - self.sizes.path] = True
+        steps[:, : self.sizes.unknowns + self.sizes.state] = True
         found[self._last_row : self._last_row + self.begin] = True
         return found
 
@@ -384,8 +369,8 @@ class Transcription:
     def name_of_unknown(self, place: int) -> str:
         """What messages call an entry of z that has bounds."""
         asked, size, n = self.question, self.sizes.state, self.sizes.state // 3
-        if place == self.count - 1:
-            return "the horizon"
+        if place >= self.count - 2:
+            return "the horizon" if place == self.count - 1 else "the time at the start"
         k, own = divmod(place, self.block)
         if own < size:
             return f"{'qpv'[own // n]}[{own % n}] of state {k}"
@@ -402,21 +387,3 @@ class Transcription:
                 names += [f"{part}[{j}] at the {side}" for part in asked or () for j in range(n)]
         names += [f"q[{j}] that returns" for j in wishes.periodic or ()] + [f"v[{j}] that returns" for j in range(n)]
         return names[row]
-
-
-def manifold(asked: Question, ends: np.ndarray, T: float) -> np.ndarray:
-    """The tangent space of the states that the method reaches, at both ends, (4n, ...); at a given start nothing is
-    free, and a method that does not keep a constraint leaves its direction free."""
-    n, system, kept = asked.layout.n, undriven(asked.system), asked.method.claims.constraints
-    first = np.zeros((2 * n, 0))
-    if not asked.wishes.starts_in_state:
-        first = tangent_space(system, None, asked.t0, ends[:n], ends[n : 2 * n], on_manifold=False)
-    last = tangent_space(system, None, asked.t0 + T, ends[2 * n : 3 * n], ends[3 * n :], on_manifold=False)
-    if "position" not in kept:
-        last = np.eye(2 * n)
-    elif "velocity" not in kept:
-        velocities = np.concatenate([np.zeros((n, n)), np.eye(n)])
-        last = orth(np.concatenate([last, velocities], axis=1))
-    found = np.zeros((4 * n, first.shape[1] + last.shape[1]))
-    found[: 2 * n, : first.shape[1]], found[2 * n :, first.shape[1] :] = first, last
-    return found

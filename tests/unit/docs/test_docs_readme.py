@@ -59,5 +59,5 @@ def test_number_of_exact_systems(readme):
 
 
 def test_number_of_examples(readme, root):
-    assert len(list((root / "examples").glob("*.py"))) == 23
-    assert "twenty-three scripts" in readme
+    assert len(list((root / "examples").glob("*.py"))) == 25
+    assert "twenty-five scripts" in readme
