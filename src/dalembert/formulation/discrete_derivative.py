@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .entrywise import acts_entrywise
+from .entrywise import acts_entrywise, affine_entries
 
 #: Difference quotients are computed as means of the derivative where |y - x| is below this, relative to |x| and |y|.
 CLOSE = 3e-4
@@ -38,11 +38,12 @@ _CLOSE_NODES, _CLOSE_WEIGHTS = _gauss(_CLOSE_COUNT)
 _MEAN_NODES, _MEAN_WEIGHTS = _gauss(_MEAN_COUNT)
 
 
-def quotient(phi: Callable, x, y):
+def quotient(phi: Callable, x, y, affine: np.ndarray | bool = False):
     """(phi(y) - phi(x)) / (y - x), smooth at y = x: entry by entry for a function that acts on each entry alone, or for
-    a function of one number with values of any shape."""
+    a function of one number with values of any shape. Entries that are known to be affine are their slope: near zero,
+    where x and y are roundoff, a quotient would be too."""
     difference = y - x
-    close = jnp.abs(difference) <= CLOSE * jnp.maximum(jnp.abs(x), jnp.abs(y))
+    close = (jnp.abs(difference) <= CLOSE * jnp.maximum(jnp.abs(x), jnp.abs(y))) | affine
     one = jnp.ones_like(x)
 
     def slope(s):
@@ -96,7 +97,8 @@ def weights_through(phi: Callable, a, b):
     """phi[a, b]: the discrete derivative by the invariants. Where every term is a function of its own invariant alone
     it is one quotient for each; else one invariant is changed after the other."""
     if acts_entrywise(phi, a):
-        return quotient(phi, a, b)
+        affine = affine_entries(phi, a)
+        return jax.jvp(phi, (a,), (jnp.ones_like(a),))[1] if affine.all() else quotient(phi, a, b, affine)
     D = coordinates(phi, a, b)
     return D if D.ndim == 1 else jnp.sum(D, axis=0)
 

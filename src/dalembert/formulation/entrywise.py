@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
@@ -37,6 +38,13 @@ def acts_entrywise(phi: Callable, a) -> bool:
     own = np.arange(shape.shape[0])
     (found,) = _follow(closed.jaxpr, [own])
     return bool(np.all((found == own) | (found == NONE)))
+
+
+def affine_entries(phi: Callable, a) -> np.ndarray:
+    """Which entries of an entrywise phi are affine, phi_k(a) = b_k + c_k a_k, (r,): their slope depends on nothing."""
+    closed = jax.make_jaxpr(lambda z: jax.jvp(phi, (z,), (jnp.ones_like(z),))[1])(a)
+    (found,) = _follow(closed.jaxpr, [np.arange(np.shape(a)[0])])
+    return found == NONE
 
 
 def _follow(jaxpr: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:

@@ -50,8 +50,6 @@ HAMILTONIAN, POTENTIAL, CONSTRAINT = (
     "constraint_of(constraint_invariants(q))",
 )  # fmt: skip
 STATED = {HAMILTONIAN: "the Hamiltonian", POTENTIAL: "the potential", CONSTRAINT: "holonomic(t, q)"}
-#: Said where redundant constraints are left out.
-DEPENDENT = "dependent constraints"
 
 
 #: how many coordinates and constraints there are, where all are coupled; derivatives above which that is too much
@@ -143,8 +141,6 @@ class EnergyMomentum(Method):
         """The mass matrix at two places, times some vectors, the momentum at rest, how many numbers the derivatives of
         the equations hold, and what the system states about its invariants."""
         system, found, n = mechanics.system, {}, q.shape[0]
-        if self.gradient == "invariant" and mechanics.holonomic.rows is not None:
-            return {DEPENDENT: jnp.ones(())}
         if self.gradient in ("gonzalez", PHASE_SPACE) and system.provides("holonomic"):
             found[COUPLINGS] = jnp.asarray([n, mechanics.constraint(t, q).shape[0]], dtype=float)
         if not isinstance(system, HamiltonianSystem):
@@ -168,7 +164,7 @@ class EnergyMomentum(Method):
             found["the potential"] = mechanics.energy(t, q, zero, zero)
         if system.provides("holonomic"):
             found[CONSTRAINT] = system.constraint_of(system.constraint_invariants(q))
-            found["holonomic(t, q)"] = mechanics.constraint(t, q)
+            found["holonomic(t, q)"] = jnp.atleast_1d(system.holonomic(t, q))
             zeta = system.constraint_invariants(q)
             if not acts_entrywise(system.constraint_of, zeta):
                 found[MIXED] = jnp.asarray([found[CONSTRAINT].size, zeta.size], dtype=float)
@@ -176,12 +172,6 @@ class EnergyMomentum(Method):
 
     def misfit_at(self, facts: dict[str, np.ndarray]) -> str | None:
         """Lagrangians must be v^T M v / 2 - V(q); what the system states about its invariants must be true."""
-        if DEPENDENT in facts:
-            return (
-                'some of its constraints depend on others, and gradient="invariant" needs the multipliers of all of '
-                'them. Use gradient="mean-value", which keeps the energy as exactly, or leave the dependent ones '
-                "out (model.check() of a da.Multibody names them)."
-            )
         if COUPLINGS in facts:
             n, m = (int(number) for number in facts[COUPLINGS])
             if n * n * m > MOST_COUPLINGS:
@@ -301,7 +291,8 @@ class EnergyMomentum(Method):
         if not m.system.provides("holonomic"):
             return jnp.zeros_like(q0)
         if self.gradient == "invariant":
-            return through(m.system.constraint_invariants, lambda z: x.lam * m.system.constraint_of(z), q0, q0 + x.d)
+            lam = _of_all_rows(m, q0, x.lam)
+            return through(m.system.constraint_invariants, lambda z: lam * m.system.constraint_of(z), q0, q0 + x.d)
         return x.lam @ PARTIAL[self.gradient](lambda q: m.constraint(t, q), q0, q0 + x.d)
 
     def _hidden_derivatives(self, x: EnergyMomentumUnknowns, step: Step):
@@ -312,10 +303,10 @@ class EnergyMomentum(Method):
         if not m.system.provides("holonomic"):
             return jnp.zeros_like(q0), x.u
         if self.gradient == "invariant" and m.system.provides("hamiltonian_of"):
-            by_q, by_p = _through_phase_invariants(m.system, gam, q0, p0, q1, x.p1)
+            by_q, by_p = _through_phase_invariants(m.system, _of_all_rows(m, q0, gam), q0, p0, q1, x.p1)
             return by_q, x.u - by_p
         if self.gradient == "invariant":
-            by_q, push = _through_constraint_invariants(m.system, gam, q0, v0, q1, vz)
+            by_q, push = _through_constraint_invariants(m.system, _of_all_rows(m, q0, gam), q0, v0, q1, vz)
         elif isinstance(m.system, HamiltonianSystem):
             d = PARTIAL[self.gradient]
 
@@ -329,6 +320,16 @@ class EnergyMomentum(Method):
             by_q = sum(d(lambda q, v=v: gam @ m.hidden(t, q, v), q0, q1) for v in (v0, v1)) / 2
             push = (m.constraint_force(t, q0, gam) + m.constraint_force(t, q1, gam)) / 2
         return by_q, m.mass_residual(x.u, push, t, (q0 + q1) / 2, vz, (p0 + x.p1) / 2)
+
+
+def _of_all_rows(mechanics, q, multipliers):
+    """The multipliers of the constraints that a system states: zero for dependent ones, which are left out."""
+    rows = mechanics.holonomic.rows
+    if rows is None:
+        return multipliers
+    zero, place = jnp.zeros(1), {row: k for k, row in enumerate(rows)}
+    count = jax.eval_shape(mechanics.system.holonomic, 0.0, q).shape[0]
+    return jnp.concatenate([multipliers[place[k] : place[k] + 1] if k in place else zero for k in range(count)])
 
 
 def _through_constraint_invariants(system, gam, q0, v0, q1, vz):

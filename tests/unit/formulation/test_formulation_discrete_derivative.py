@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.formulation import DISCRETE_DERIVATIVES, quotient, through
+from dalembert.formulation.entrywise import affine_entries
 
 FUNCTIONS = {
     "polynomial": lambda x: x[0] ** 4 - 2 * x[0] * x[1] ** 2 + x[2] ** 3,
@@ -84,3 +85,25 @@ def test_the_derivative_through_invariants_is_equivariant(x, y):
         for axis in range(3):
             turn = jnp.kron(jnp.eye(2), rotation(axis))
             assert float(discrete @ (turn @ (x + y) / 2)) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_affine_terms_have_their_slope_where_invariants_are_roundoff():
+    """Constraints are zero at both ends of a step: a quotient of what is left of them would be roundoff."""
+    weights, x, y = jnp.array([3.0, 0.7, 2.0]), jnp.array([1e-17, 2.0, 0.0]), jnp.array([-2.3e-17, 2.5, 1e-16])
+
+    def phi(pi):
+        return weights * pi - jnp.array([0.0, 1.0, 0.0])
+
+    assert np.array_equal(through(lambda q: q, phi, x, y), weights)
+    by_y = jax.jacfwd(lambda y: through(lambda q: q, phi, x, y))(y)
+    assert np.array_equal(by_y, np.zeros((3, 3)))
+    # next to terms that are not affine
+    mixed = through(lambda q: q, lambda pi: weights * jnp.stack([pi[0], pi[1] ** 2, pi[2]]), x, y)
+    assert mixed == pytest.approx([3.0, 0.7 * 4.5, 2.0], rel=1e-14)
+
+
+def test_affine_entries_are_told_from_others():
+    a = jnp.array([1.0, 2.0, 3.0])
+    assert affine_entries(lambda z: 2 * z + 1, a).tolist() == [True, True, True]
+    assert affine_entries(lambda z: jnp.stack([z[0], jnp.sin(z[1]), z[2] / 3]), a).tolist() == [True, False, True]
+    assert affine_entries(lambda z: jnp.sqrt(z), a).tolist() == [False, False, False]

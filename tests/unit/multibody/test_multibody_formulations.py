@@ -188,10 +188,6 @@ def test_bricard():
     np.testing.assert_allclose(place, (0.5105014612, -1.6491675994, 0.1401231146), atol=2e-9)
     assert run.energy[0] == pytest.approx(-29.43)
     assert np.ptp(run.energy) < 1e-8
-    start = model.assemble(coordinates="directors")
-    arguments = model.system("directors"), da.EnergyMomentum(), start.q0, start.v0
-    with pytest.raises(da.MethodDoesNotFit, match=r'constraints depend on others.* Use gradient="mean-value"'):
-        da.simulate(*arguments, t=(0, 1), h=0.01, redundant="allow")
 
 
 def free_chain(bodies: int, random) -> da.Multibody:
