@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..arguments import one_of
 from .bead import BeadOnMovingWire, BeadOnRotatingHoop
 from .blades import ChaplyginSleigh, Skate
+from .blocks import BlockArch, DominoRow
 from .central import HarmonicOscillator, Kepler
 from .chain import Chain, DoublePendulum
 from .contacts import BallInBox, PendulumAndWall, SlidingBlock
@@ -22,6 +23,7 @@ from .pendulum import DrivenPendulum, Pendulum, PolarPendulum
 from .ready import Ready, Start
 from .rolling import BallOnTurntable, RollingDisc
 from .spherical_pendulum import HamiltonianSphericalPendulum, SphericalPendulum
+from .spinning import EulerDisc, TippeTop
 from .springs_and_bars import FourParticles, HeavyTop, Lattice
 from .wheels import MobileRobot, VerticalRollingDisc
 
@@ -62,6 +64,10 @@ CONTACT_GALLERY: dict[str, type[Ready]] = {
     "rocking-block": RockingBlock,
     "box-stack": BoxStack,
     "painleve-rod": PainleveRod,
+    "domino-row": DominoRow,
+    "block-arch": BlockArch,
+    "euler-disc": EulerDisc,
+    "tippe-top": TippeTop,
 }
 
 #: Systems written for one family of methods, on which the tests of that family measure it.
@@ -99,12 +105,15 @@ __all__ = [
     "BeadColumn",
     "BeadOnMovingWire",
     "BeadOnRotatingHoop",
+    "BlockArch",
     "BouncingBall",
     "BoxStack",
     "Chain",
     "ChaplyginSleigh",
+    "DominoRow",
     "DoublePendulum",
     "DrivenPendulum",
+    "EulerDisc",
     "FourBar",
     "FourParticles",
     "HamiltonianSphericalPendulum",
@@ -130,6 +139,7 @@ __all__ = [
     "SlidingBlock",
     "SphericalPendulum",
     "Start",
+    "TippeTop",
     "VerticalRollingDisc",
     "mechanism",
     "mechanisms",

@@ -178,7 +178,7 @@ class BoxStack(Ready, System):
         upper, lower, normal = self._faces(q)
         own = jnp.eye(self.boxes)[:, None, :, None]
         other = jnp.eye(self.boxes, k=-1)[:, None, :, None]
-        rows = own * _generalised(normal, upper)[:, :, None] - other * _generalised(normal, lower)[:, :, None]
+        rows = own * generalised(normal, upper)[:, :, None] - other * generalised(normal, lower)[:, :, None]
         return rows.reshape(2 * self.boxes, 3 * self.boxes)
 
     @property
@@ -197,7 +197,7 @@ class BoxStack(Ready, System):
         return Start(jnp.asarray(q0), jnp.zeros(3 * self.boxes), 1.0, 0.01)
 
 
-def _generalised(normal, arm):
+def generalised(normal, arm):
     """The rows, (..., 3), that turn the velocity of a body into that of the point at `arm` along a face."""
     along = jnp.stack([normal[..., 1], -normal[..., 0]], axis=-1)
     turning = arm[..., 0] * along[..., 1] - arm[..., 1] * along[..., 0]
