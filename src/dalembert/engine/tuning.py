@@ -132,8 +132,6 @@ class Tuning:
     #: Bytes of all records that wait for a derivative, and of those that one was computed from and another may be.
     records_held: int = 400_000_000
     records_spent: int = 16_000_000
-    #: Bytes of the records of a batch that are made and read at a time.
-    records_in_cache: int = 16_000_000
     #: Operations of all members after which a launch on a GPU returns, some seconds of a large card: Ctrl-C is
     #: heard between them.
     launch_operations: int = 10_000_000_000_000

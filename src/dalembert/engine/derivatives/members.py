@@ -1,7 +1,8 @@
 """Members of a batch side by side: their runs and adjoints in vectors, one member a lane.
 
     run        the vector code of an ensemble
-    adjoint    some groups of lanes at a time: the run once more, recorded, while the record is in the cache; then back
+    adjoint    every core takes a group of lanes after the other: the run once more, recorded, and back while the record
+               is in its cache
 
 What does not fit here is taken member by member by whoever asks: steps that are too large for vectors, and members that
 fail in vectors, where nothing is mended.
@@ -20,10 +21,9 @@ from ..machine.compilation import lanes
 from ..runners.ensemble import EnsembleRun
 from ..runners.translation import TooLarge
 from ..tuning import tuning
-from .lane_sweep import LaneRecord, LaneSweep, cores
+from .lane_sweep import LaneRuns, LaneSweep, cores
 from .programs import adjoint
 from .recorded import Differentiable, Grid, differentiable
-from .sweep import Recorded
 
 _Code = TypeVar("_Code")
 
@@ -35,10 +35,6 @@ class Batch(NamedTuple):
     t0: float
     h: float
     parameters: np.ndarray  # (members, n_parameters)
-
-    def some(self, first: int, last: int) -> Batch:
-        """A part of the members."""
-        return self._replace(states=self.states[first:last], parameters=self.parameters[first:last])
 
 
 class Together(NamedTuple):
@@ -71,57 +67,57 @@ class SideBySide:
         code = self._once("run", lambda: _ensemble(self._step.functions, batch, self._step.compensated))
         runner = code.begin(batch.states, batch.parameters)
         saved, iterations = taken_together(runner, batch.t0, batch.h, grid)
-        states = np.concatenate([batch.states[:, None], runner.members_first(saved)], axis=1)
-        count = len(states)
+        count, n = batch.states.shape
+        states = np.empty((*saved.shape[::3], grid.saves + 1, n))  # groups, lanes, ...
+        states[:, :, 1:] = np.moveaxis(saved, -1, 1)
+        states = states.reshape(-1, grid.saves + 1, n)[:count]
+        states[:, 0] = batch.states
         spent = np.repeat(iterations, runner.width, axis=0)[:count]
         found = states, spent, np.full(count, OK), np.full(count, grid.steps)
         return Together(found, np.flatnonzero(runner.failed >= 0))
 
     def adjoints(self, batch: Batch, bars: np.ndarray, grid: Grid) -> Together:
         """(state, t0, h, parameters) bar from those of the saved states, (members, saves + 1, n_state)."""
-        n, p = batch.states.shape[1], batch.parameters.shape[1]
+        step, n, p = self._step, batch.states.shape[1], batch.parameters.shape[1]
+        begin = batch._replace(states=np.pad(batch.states, ((0, 0), (0, len(step.reads)))))
+        recording = step.recording(step.reads)
+        code = self._once("recording", lambda: _ensemble(recording, begin, step.compensated))
+        sweep = self._once("adjoint", lambda: self._sweep(batch, grid))
+        a_group = (code.operations + sweep.operations) * grid.steps
+        row = 8 * recording.n_state * lanes()
+        if row * grid.steps > tuning().record_bytes or a_group > tuning().chunk_operations:
+            raise TooLarge("the record of one group of members is too large")
+        at_once = tuning().chunk_operations // a_group * cores() * lanes()  # between them Ctrl-C is heard
         found, failed = np.empty((len(bars), n + p + 2)), []
-        at_once = self._members_at_once(grid)
         for first in range(0, len(bars), at_once):
             last = min(first + at_once, len(bars))
-            found[first:last], wrong = self._backwards(batch.some(first, last), bars[first:last], grid)
-            failed.append(first + wrong)
+            runner = code.begin(begin.states[first:last], batch.parameters[first:last])
+            fixed = np.pad(batch.parameters[first:last], ((0, 0), (0, 2)))
+            fixed[:, -2:] = batch.t0, batch.h
+            starts = runner.in_lanes(batch.states[first:last]), runner.in_lanes(fixed)
+            runs = LaneRuns(runner, *starts, batch.t0, batch.h, grid.steps)
+            added = runner.in_lanes(bars[first:last, 1:].reshape(last - first, -1))
+            end, lost = sweep.backwards(runs, added, grid.every)
+            found[first:last] = runner.members_first(end)
+            failed.append(first + np.flatnonzero((runner.failed >= 0) | runner.members_first(lost[:, None])[:, 0]))
+        found[:, :n] += bars[:, 0]
         return Together((found[:, :n], found[:, -2], found[:, -1], found[:, n:-2]), np.concatenate(failed))
 
-    def _members_at_once(self, grid: Grid) -> int:
-        """So many that their records stay in the cache, in whole groups for every core."""
-        row = self._step.functions.n_state + len(self._step.reads)
-        group = 8 * row * lanes() * grid.steps
-        groups = max(1, tuning().records_in_cache // group // cores()) * cores()
-        if group * groups > tuning().record_bytes:
-            raise TooLarge("the record of one group of members is too large")
-        return groups * lanes()
-
-    def _backwards(self, batch: Batch, bars: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-        """The adjoints of some members, and which of them failed."""
-        begin = batch._replace(states=np.pad(batch.states, ((0, 0), (0, len(self._step.reads)))))
-        recording = self._step.recording(self._step.reads)
-        code = self._once("recording", lambda: _ensemble(recording, begin, self._step.compensated))
-        runner = code.begin(begin.states, begin.parameters)
-        rows, _ = taken_together(runner, batch.t0, batch.h, Grid(grid.steps, 1))
-        t = batch.t0 + np.arange(grid.steps) * batch.h
-        fixed = np.pad(batch.parameters, ((0, 0), (0, 2)))
-        fixed[:, -2:] = batch.t0, batch.h
-        first = Recorded(batch.states[0], np.ascontiguousarray(rows[0, :, :, 0]), t, np.full(len(t), batch.h), fixed[0])
-        made = adjoint(self._step.step, self._step.reads)
-        sweep = self._once("adjoint", lambda: LaneSweep(made, len(batch.states[0]), first))
-        recorded = LaneRecord(rows, runner.in_lanes(batch.states), runner.in_lanes(fixed), t, batch.h)
-        end, lost = sweep.backwards(recorded, runner.in_lanes(bars[:, 1:].reshape(len(bars), -1)), grid.every)
-        found = runner.members_first(end)
-        found[:, : batch.states.shape[1]] += bars[:, 0]
-        return found, np.flatnonzero((runner.failed >= 0) | runner.members_first(lost[:, None])[:, 0])
+    def _sweep(self, batch: Batch, grid: Grid) -> LaneSweep:
+        """The adjoint in vectors, with pivots that suit the first member that does not fail at once."""
+        step, t0, h = self._step, batch.t0, batch.h
+        for state, parameters in zip(batch.states, batch.parameters, strict=True):
+            record = step.record(state, t0, h, parameters, grid)
+            if record.taken:
+                run = step.recorded(record, t0, h, parameters, (0, record.taken), grid)
+                return LaneSweep(adjoint(step.step, step.reads), len(state), run)
+        raise TooLarge("every member fails in its first step")
 
 
 def _ensemble(functions, batch: Batch, compensated: bool) -> EnsembleRun:
     if functions.size >= tuning().rolled_from:
         raise TooLarge(f"a step has {functions.size} unknowns")
-    first = batch.some(0, 1)
-    return EnsembleRun(functions, first.states, first.t0, first.h, first.parameters, compensated)
+    return EnsembleRun(functions, batch.states[:1], batch.t0, batch.h, batch.parameters[:1], compensated)
 
 
 def taken_together(runner: EnsembleRun, t0: float, h: float, grid: Grid) -> tuple[np.ndarray, np.ndarray]:

@@ -200,7 +200,7 @@ class Differentiable:
         if not set(self._read_forwards) <= set(record.reads):
             record = self.record(record.start, t0, h, parameters, grid, self._read_forwards)
         for part in self._parts(record, grid):
-            recorded = self._part(record, t0, h, parameters, part, grid)
+            recorded = self.recorded(record, t0, h, parameters, part, grid)
             sweep = self._sweep(recorded, record.reads, forwards=True)
             now = sweep.forwards(recorded, now, tail, part[0] * many, grid.every * many, saved[1:])
         saved[record.taken // grid.every + 1 :] = now
@@ -214,7 +214,7 @@ class Differentiable:
         now[:n] = rest.sum(axis=0)
         rows = np.ascontiguousarray(cotangents[1:])
         for part in reversed(self._parts(record, grid)):
-            recorded = self._part(record, t0, h, parameters, part, grid)
+            recorded = self.recorded(record, t0, h, parameters, part, grid)
             sweep = self._sweep(recorded, record.reads, forwards=False)
             now = sweep.backwards(recorded, now, part[0] * many, grid.every * many, rows)
         return now[:n] + cotangents[0], now[-2], now[-1], now[n:-2]
@@ -223,7 +223,7 @@ class Differentiable:
         part = self.part_steps(grid, record.reads)
         return [(first, min(first + part, record.taken)) for first in range(0, record.taken, part)]
 
-    def _part(self, record: Record, t0, h, parameters, steps: tuple[int, int], grid: Grid) -> Recorded:
+    def recorded(self, record: Record, t0, h, parameters, steps: tuple[int, int], grid: Grid) -> Recorded:
         """The steps first, ..., last - 1 with all that their derivatives need."""
         (first, last), part = steps, self.part_steps(grid, record.reads)
         many, t_h = len(self._fractions), self._times(t0, h, first, last)

@@ -142,10 +142,7 @@ class EnsembleRun:
         time = np.repeat(np.array([[t0], [h]]), self.width, axis=1)
         self._counters[:, 2:] = (0, OK)
 
-        of_group = (
-            self._state, self._compensation, self._history, self._contraction, self._parameters, self._weights, None,
-            saved, self._last, self._counters, iterations[:, 0], iterations[:, 1],
-        )  # fmt: skip
+        of_group = self.of_group(saved, iterations)
         pointers, strides = self._addresses(time, of_group)
         cores = os.cpu_count() or 1
         ends = np.linspace(0, self._groups, min(self._groups, PIECES_A_CORE * cores) + 1).astype(int).tolist()
@@ -156,11 +153,38 @@ class EnsembleRun:
             _walk_groups()(address, pointers.ctypes.data, strides.ctypes.data, first, last, steps, save_every)
 
         with concurrent.futures.ThreadPoolExecutor(cores) as pool:
-            with _stacks_of(self.stack):
+            with stacks_of(self.stack):
                 pieces = pool.map(piece, ends[:-1], ends[1:])
             list(pieces)
         count = int(self._counters[0, 2])
         return saved[:, :count], iterations[:, 0, : count + 1]
+
+    def of_group(self, saved: np.ndarray, iterations: np.ndarray) -> tuple:
+        """What the code works in, group by group, in the order of its arguments after the time; None: the table."""
+        return (
+            self._state, self._compensation, self._history, self._contraction, self._parameters, self._weights, None,
+            saved, self._last, self._counters, iterations[:, 0], iterations[:, 1],
+        )  # fmt: skip
+
+    def ready(self, t0: float, h: float) -> tuple[np.ndarray, ...]:
+        """Scales for the steps to come, for who calls the code himself: where all groups have each argument, (groups,
+        pointers), without those of what is saved; the arrays must be kept as long as that is used."""
+        self._weights = self._scaled(t0, h)
+        self._counters[:, 2:] = (0, OK)
+        time = np.repeat(np.array([[t0], [h]]), self.width, axis=1)
+        nothing = np.zeros((1, 2, 1))
+        pointers, strides = self._addresses(time, self.of_group(nothing[:, 0], nothing))
+        table = pointers + np.arange(self._groups, dtype=np.uint64)[:, None] * strides.astype(np.uint64)
+        return table, time, nothing
+
+    @property
+    def operations(self) -> int:
+        """Of one step."""
+        return self._compiled.operations
+
+    def address(self) -> int:
+        """Where the code of the step lies."""
+        return self._compiled.code.address()
 
     def _addresses(self, time: np.ndarray, of_group: tuple) -> tuple[np.ndarray, np.ndarray]:
         """Where the arrays of the first group lie, and how far apart those of two groups are; None: the table."""
@@ -203,10 +227,7 @@ class LaneSteps:
         self._time = np.repeat(np.array([[t0], [h]]), width, axis=1)
         runner._weights = runner._scaled(t0, h)
         self._left = 1
-        of_group = (
-            runner._state, runner._compensation, runner._history, runner._contraction, runner._parameters,
-            runner._weights, None, saved, runner._last, runner._counters, self._spent[:, 0], self._spent[:, 1],
-        )  # fmt: skip
+        of_group = runner.of_group(saved, self._spent)
         self._arrays, self._kept = runner._addresses(self._time, of_group), of_group
         cores = os.cpu_count() or 1
         busy = groups * runner._compiled.operations * width > self.ALONE
@@ -226,7 +247,7 @@ class LaneSteps:
         run._counters[:, 2:] = (0, OK)
         others = []
         if self._pool is not None:
-            with _stacks_of(run.stack):
+            with stacks_of(run.stack):
                 others = [self._pool.submit(self._piece, k, steps) for k in range(self._here, len(self._ends) - 1)]
         for k in range(self._here):
             self._piece(k, steps)
@@ -298,7 +319,7 @@ _begun = threading.Lock()
 
 
 @contextlib.contextmanager
-def _stacks_of(size: int) -> Iterator[None]:
+def stacks_of(size: int) -> Iterator[None]:
     """Threads begun here have room for this many bytes on their stacks, and for what else lies there."""
     if size <= LARGE_STACK:
         yield
