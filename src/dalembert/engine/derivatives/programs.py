@@ -18,11 +18,13 @@ are numbers: of equal steps k and 1.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from ..contract import Phase, StepFunctions
 
@@ -117,26 +119,14 @@ def adjoint(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions:
     """The adjoint of a step, taken backwards. Its state is sbar and the sums of thetabar, t0bar and Hbar; its unknown
     is w; of the solved unknowns it is given these."""
     data = Data(functions.n_state, functions.size, reads, functions.n_parameters, directions=False)
-    summed, n, residual = functions.n_summed, functions.n_state, _residual_of(functions)
-
-    def both(x, *rest):
-        return residual(x, *rest), functions.finish(x, *rest)
+    summed, n, (by_unknowns, by_others) = functions.n_summed, functions.n_state, _pulled_back(functions)
 
     def equations(w, t, h, state, given):
-        s, x, fixed = data.parts(given)
-        _, pull = jax.vjp(lambda x: both(x, t, h, s, fixed[:-2]), x)
-        return pull((w, -state[:n]))[0]
+        return by_unknowns(w, state[:n], t, h, *data.parts(given))[0]
 
     def finish(w, t, h, state, given):
-        s, x, fixed = data.parts(given)
         end_bar, sums = state[:n], state[n:]
-
-        def by_all(s, moved):
-            now, size = _time_and_size(t, h, fixed, moved[-2:])
-            return both(x, now, size, s, moved[:-2])
-
-        _, pull = jax.vjp(by_all, s, fixed)
-        s_bar, fixed_bar = pull((-w, end_bar))
+        s_bar, fixed_bar = by_others(w, end_bar, t, h, *data.parts(given))
         return jnp.concatenate([s_bar.at[:summed].add(end_bar[:summed]), sums + fixed_bar])
 
     n_all = n + functions.n_parameters + 2
@@ -144,6 +134,32 @@ def adjoint(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions:
         functions, residual=equations, finish=finish, n_state=n_all, summed_blocks=(), n_parameters=data.length,
         changing=data.fixed,
     )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def _pulled_back(functions: StepFunctions) -> tuple[Callable, Callable]:
+    """R_x^T w - F_x^T Sbar, and F^T Sbar - R^T w by s and by theta, t0 and H, as functions of (w, Sbar, t, h, s, x,
+    fixed). They are traced once, since several ask for them: what a derivative reads, and what is made of it."""
+    residual = _residual_of(functions)
+
+    def both(x, *rest):
+        return residual(x, *rest), functions.finish(x, *rest)
+
+    def by_unknowns(w, end_bar, t, h, s, x, fixed):
+        _, pull = jax.vjp(lambda x: both(x, t, h, s, fixed[:-2]), x)
+        return pull((w, -end_bar))
+
+    def by_others(w, end_bar, t, h, s, x, fixed):
+        def by_all(s, moved):
+            now, size = _time_and_size(t, h, fixed, moved[-2:])
+            return both(x, now, size, s, moved[:-2])
+
+        _, pull = jax.vjp(by_all, s, fixed)
+        return pull((-w, end_bar))
+
+    size, n, fixed = functions.size, functions.n_state, functions.n_parameters + 2
+    shapes = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in ((size,), (n,), (), (), (n,), (size,), (fixed,))]
+    return jaxpr_as_fun(jax.make_jaxpr(by_unknowns)(*shapes)), jaxpr_as_fun(jax.make_jaxpr(by_others)(*shapes))
 
 
 def _residual_of(functions: StepFunctions):
