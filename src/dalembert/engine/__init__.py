@@ -19,7 +19,7 @@ from .contract import (
 )
 from .derivatives.choice import reason_for_xla
 from .derivatives.operation import Task, native_run
-from .derivatives.recorded import Grid
+from .derivatives.recorded import Forward, Grid, differentiable
 from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
@@ -54,6 +54,7 @@ __all__ = [
     "CudaRun",
     "EngineOptions",
     "EnsembleRun",
+    "Forward",
     "Function",
     "Grid",
     "Interruption",
@@ -79,6 +80,7 @@ __all__ = [
     "choose_engine",
     "compile_time",
     "compiled_or_reason",
+    "differentiable",
     "find_root",
     "finish_compiling",
     "is_wanted",

@@ -195,16 +195,20 @@ class SmoothMode:
         """Accelerations and forces there."""
         return Motion(*(part[self.tableau.stages + 1] for part in self._unpacked(x)[0]))
 
+    def arrival(self, x, m: Mechanics, t, h, y) -> tuple:
+        """y at the end of the step, on the constraints that hold, and the integral of the contact forces."""
+        (motion, projection), n = self._unpacked(x), self.dimensions.n
+        impulse = h * jnp.tensordot(jnp.array(self.tableau.weights), motion.force[: self.tableau.stages], axes=1)
+        if not self.projects:
+            return self.end(x, m, t, h, y), impulse
+        near, held = projection
+        return jnp.concatenate([near[:n], held[n : 2 * n] if m.system.gives_velocity else held[:n]]), impulse
+
     def finish(self, x, m: Mechanics, t, h, y) -> ModeEnd:
         """The end of the step, and what is seen inside it."""
-        motion, projection = self._unpacked(x)
-        slopes = self._stages(m, motion, t, h, y)[2]
-        end, count, n = self._end(slopes, h, y), self.tableau.stages, self.dimensions.n
-        inside = self._inside(m, motion, t, h, y, end)
-        impulse = h * jnp.tensordot(jnp.array(self.tableau.weights), motion.force[:count], axes=1)
-        if self.projects:
-            near, held = projection
-            end = jnp.concatenate([near[:n], held[n : 2 * n] if m.system.gives_velocity else held[:n]])
+        motion, count = self._unpacked(x)[0], self.tableau.stages
+        inside = self._inside(m, motion, t, h, y, self.end(x, m, t, h, y))
+        end, impulse = self.arrival(x, m, t, h, y)
         return ModeEnd(end, impulse, motion.lam[count], motion.psi[count], inside)
 
     # -- the look inside -----------------------------------------------------------------------------------------

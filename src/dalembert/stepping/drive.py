@@ -33,13 +33,14 @@ from .adaptive import run_adaptive_steps
 from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
+from .event_derivatives import EventTask
 from .event_members import run_event_members
 from .event_run import run_events
 from .members import Members
 from .options import Given, Options, check_room, checked, checked_save_every, kind_of, state_size
 from .prologue import begin
 from .run import Run
-from .shared_equations import flat_parameters
+from .shared_equations import Family, flat_parameters
 from .sphere_run import run_spheres
 from .step import assemble
 from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence
@@ -53,6 +54,8 @@ def integrate(
     options = Options(**changes) if options is None else options
     system, given = checked(system, method, options.engine, options.precision), Given(q0, v0, p0)
     kind = kind_of(system, method, given, options)
+    if isinstance(method, EventCapturing) and kind.traced:
+        return _run_traced_events(system, method, given, options, equal_steps(options.t, options.h))
     if isinstance(method, EventCapturing):
         grid = equal_steps(options.t, options.h)
         if kind.members is not None:
@@ -103,6 +106,21 @@ def _run_traced(system: AbstractSystem, method: Method, given: Given, options: O
         system, method, start.layout, start.rows, jnp.asarray(grid.times(save_every)), states, iterations, None,
         status, grid.h, stats,
     )  # fmt: skip
+
+
+def _run_traced_events(
+    system: AbstractSystem, method: EventCapturing, given: Given, options: Options, grid: EqualSteps
+) -> Run:
+    """A run of event capturing under jit, vmap and grad: it is taken as outside, and its derivative goes from move to
+    move (`event_derivatives.py`)."""
+    save_every = checked_save_every(options.save_every, grid.steps)
+    start = begin(system, method, given, options, grid.t0)
+    momentum, kept = system.gives_velocity, Grid(grid.steps, save_every)
+    task = EventTask(Family(system), method, start.layout, grid, kept, options.traced_check, momentum)
+    state = start.layout.flatten(start.state)
+    states, iterations, status, _ = native_run(task, state, grid.t0, grid.h, flat_parameters(system))
+    times, stats = jnp.asarray(grid.times(save_every)), {"engine": "native (events, traced)"}
+    return Run(system, method, start.layout, start.rows, times, states, iterations, None, status, grid.h, stats)
 
 
 def _run_batch(

@@ -33,6 +33,7 @@ from .event_pieces import EventFailure, Pieces
 from .event_projection import projected
 from .event_record import ModeHistory, Moment, Rows
 from .event_search import Found, first_events
+from .event_trail import Trail
 from .events import ContactEvent
 from .model_check import layout_of
 from .redundant import LEFT, better_rows, scaled_gradients
@@ -75,6 +76,7 @@ class EventLoop:
         self._fastest = np.zeros(layout.contacts)
         self._t0 = t0
         self.chunks = SmoothChunks(self.pieces, h, steps)
+        self.trail: Trail | None = None  # where there is one, the moves are noted
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -98,20 +100,29 @@ class EventLoop:
         if found is None:
             counted, self.impulse = self.counts["newton_iterations"], np.zeros(self._shape)
             self.advance(self._t0 + (k + 1) * self._h)
+            self.mark(k + 1)
             return self.row(self.counts["newton_iterations"] - counted)
-        chunk = found.chunk
+        chunk, y0 = found.chunk, self.y
         ends = np.cumsum([2 * self._n, self.impulse.size, self._layout.m, self._layout.k])
         y, impulse, lam, psi, sizes = np.split(chunk.saved, ends, axis=1)
+        times = self._t0 + self._h * np.arange(k, k + 1 + len(y))
+        if self.trail is not None:
+            states = np.concatenate([y0[None], y])
+            self.trail.grid(self.modes, times, states, found.bounces[:, 0], k, self._width)
         self.y, (self._far, self._fast) = y[-1], sizes[-1].tolist()
         self._fastest = chunk.carry.state[-self._shape[0] :].copy()
         self._record_bounces(found.bounces)
-        times = self._t0 + self._h * np.arange(k + 1, k + 1 + len(y))
         self.t = float(times[-1])
         last = self.row(0)
         lam, psi = np.concatenate([lam[1:], last.lam]), np.concatenate([psi[1:], last.psi])
         self.counts["smooth_steps"] += len(y) + len(found.bounces)
         self.counts["newton_iterations"] += int(chunk.iterations.sum())
-        return Rows(times, y, lam, psi, impulse, chunk.iterations)
+        return Rows(times[1:], y, lam, psi, impulse, chunk.iterations)
+
+    def mark(self, k: int) -> None:
+        """Note that the step k of the grid ends here."""
+        if self.trail is not None:
+            self.trail.mark(k, self.modes, self.y, self.t)
 
     def _record_bounces(self, bounces: np.ndarray) -> None:
         """The impacts in compiled steps."""
@@ -137,6 +148,8 @@ class EventLoop:
                 self._width, self._tolerances(step.inside),
             )  # fmt: skip
             if not found:
+                if self.trail is not None:
+                    self.trail.to_time(self.modes, self.y, self.t, end)
                 self._accept(step, left)
                 break
             self._pass(found, left)
@@ -228,6 +241,8 @@ class EventLoop:
                 "the state cannot be moved onto the constraints and closed contacts: they become dependent there. "
                 "Try a smaller h or other coordinates.",
             )
+        if self.trail is not None:
+            self.trail.projection(self.y, self.t, position, held, sticking)
         self.y = y
 
     def _watch(self) -> Watched:
@@ -271,14 +286,21 @@ class EventLoop:
         hitting = np.zeros(self._shape[0], bool)
         hitting[[event.contact for event in together if event.kind == "impact"]] = True
         if np.any(hitting):
-            if first.first > 0:
-                self._accept(self._smooth(first.first * left), first.first * left)
+            self._go_to(first, first.first * left, left)
             self._impact((first.last - first.first) * left, hitting)
             return
         middle = (first.first + first.last) / 2
-        if middle > 0:
-            self._accept(self._smooth(middle * left), middle * left)
+        self._go_to(first, middle * left, left)
         self._change_modes(together)
+
+    def _go_to(self, event: Found, length: float, left: float) -> None:
+        """Smoothly to an event that was found within the time `left`, or shortly before it."""
+        step = self._smooth(length) if length > 0 else None
+        if self.trail is not None:
+            seen = self._watch() if step is None else Watched(*(values[-1] for values in step.inside))
+            self.trail.to_event(self.modes, self.y, self.t, event, left, seen, self._tolerances(seen))
+        if step is not None:
+            self._accept(step, length)
 
     def _change_modes(self, together: list[Found]) -> None:
         watched = self._watch()
@@ -318,6 +340,8 @@ class EventLoop:
         solution = impact(answer.delassus, free, before, restitution, instant.friction, touching)
         if not solution.solved:
             raise EventFailure(NOT_CONVERGED, "the laws of impact have no solution here; check friction and gap.")
+        if self.trail is not None:
+            self.trail.impact(self.y, self.t, length, solution.impulse, ~low, instant.friction)
         impulse = solution.impulse.ravel()
         after = free + (answer.delassus @ impulse).reshape(self._shape)
         change = length * answer.v_rate + answer.v_by_impulse @ impulse

@@ -191,10 +191,10 @@ def _check_events(options: Options, kind: Kind, one_size: bool) -> None:
             "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
             "has no meaning for it. Leave compensated out."
         )
-    if kind.traced:
+    if kind.traced and (options.engine == "xla" or options.progress or options.checkpoint):
         raise InputError(
-            "event capturing is for numbers: when events happen depends on them. Under jit, vmap and grad use "
-            "da.MoreauJean(); a batch is q0 of the shape (members, n), or a parameter as an array."
+            "under jit, vmap and grad event capturing runs in compiled code, without progress and checkpoint: use "
+            'engine="auto", progress=False and no checkpoint.'
         )
     if kind.members is not None and options.progress:
         raise InputError("a batch is computed in one call, of which nothing can be shown: use progress=False.")

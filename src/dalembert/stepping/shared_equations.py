@@ -84,15 +84,19 @@ class Family:
         self._shapes = [np.shape(leaf) if is_parameter(leaf) else None for leaf in leaves]
         self.size = sum(math.prod(shape) for shape in self._shapes if shape is not None)
 
-    def at(self, parameters) -> AbstractSystem:
-        """The member with these parameters."""
+    def with_numbers(self, parameters: np.ndarray) -> AbstractSystem:
+        """The member with these parameters, of which JAX need not know."""
+        return self.at(parameters, np)
+
+    def at(self, parameters, of: Any = jnp) -> AbstractSystem:
+        """The member with these parameters, arrays `of` JAX or numpy."""
         leaves, used = [], 0
         for fixed, shape in zip(self._fixed, self._shapes, strict=True):
             if shape is None:
                 leaves.append(fixed)
                 continue
             size = math.prod(shape)
-            leaves.append(jnp.reshape(parameters[used : used + size], shape))
+            leaves.append(of.reshape(parameters[used : used + size], shape))
             used += size
         return jax.tree.unflatten(self._definition, leaves)
 

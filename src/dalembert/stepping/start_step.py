@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
 def native_start(system: AbstractSystem, q, second, t, layout: Layout, kind: Kind) -> State | None:
     """A consistent start as an operation in compiled code; None where the engine does not take it."""
-    if layout.contacts or system.provides("reaction"):
+    if system.provides("reaction"):
         return None
     functions = _start_step(Family(system), layout, kind)
     if reason_for_xla(functions) is not None:
@@ -42,7 +42,9 @@ def native_start(system: AbstractSystem, q, second, t, layout: Layout, kind: Kin
     name, n = type(system).__name__, layout.n
     kinds = "constraint" if layout.k else "holonomic constraint"
     message = f"{name}: the start violates a {kinds}; pass project=True."
-    if kind.project or not (layout.m or layout.k):
+    if layout.contacts:
+        message = f"{name}: the start violates a constraint (project=True would move it), or a contact penetrates."
+    elif kind.project or not (layout.m or layout.k):
         message = f"{name}: the starting values could not be computed (Newton did not converge)."
     zero, rest = jnp.zeros(n), jnp.zeros(layout.n_state - 3 * n)
     parts = (q, zero, second, rest) if kind.second == "v0" else (q, second, zero, rest)
@@ -108,10 +110,13 @@ def _start_step(family: Family, layout: Layout, kind: Kind) -> StepFunctions:
 
     def finish(x, t, h, state, parameters):
         q, v, p = found(named(x), state)
-        end = jnp.concatenate([q, p, v, together(named(x), "lam", "psi")])
+        end = jnp.concatenate([q, p, v, together(named(x), "lam", "psi"), jnp.zeros(layout.n_state - 3 * n - m - k)])
+        mechanics = mechanics_of(family.at(parameters))
+        if layout.contacts:
+            end = jnp.where(jnp.any(mechanics.contact.gap(t, q) < -TOLERANCE), jnp.nan, end)
         if kind.project or not m + k:
             return end
-        return jnp.where(_violates(mechanics_of(family.at(parameters)), t, q, v), jnp.nan, end)
+        return jnp.where(_violates(mechanics, t, q, v), jnp.nan, end)
 
     names = tuple(f"{name}[{j}]" for name, size in sizes.items() for j in range(size))
     return StepFunctions(

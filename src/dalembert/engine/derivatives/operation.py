@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -29,11 +29,34 @@ from ..contract import OK, STATUS, StepFunctions
 from .calls import ARGUMENTS, Call, each_member
 from .members import Batch, Together, side_by_side
 from .programs import paired, parted, with_tangent
-from .recorded import Differentiable, Grid, Record, differentiable
+from .recorded import Differentiable, Grid, differentiable
 from .records import NONE, Records
 
 #: the arguments of a derivative that are not linear in it: these, and the number of the record
 KNOWN = ARGUMENTS + 1
+
+
+class AnyTask(Protocol):
+    """What an operation has to know of a run: a `Task`, or a run of another kind that can be differentiated."""
+
+    @property
+    def functions(self) -> Any: ...
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def strict(self) -> bool: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def step(self) -> Any: ...
+    @property
+    def in_vectors(self) -> bool:
+        """Whether members of a batch can be taken side by side."""
+        ...
+
+    def with_tangent(self) -> AnyTask:
+        """The run of a state and its tangent."""
+        ...
 
 
 class Task(NamedTuple):
@@ -49,8 +72,17 @@ class Task(NamedTuple):
     def step(self) -> Differentiable:
         return differentiable(self.functions, self.compensated)
 
+    @property
+    def in_vectors(self) -> bool:
+        """Whether members of a batch can be taken side by side."""
+        return True
 
-def native_run(task: Task, state, t0, h, parameters) -> tuple:
+    def with_tangent(self) -> Task:
+        """The run of the pair (s, sdot)."""
+        return self._replace(functions=with_tangent(self.functions))
+
+
+def native_run(task: AnyTask, state, t0, h, parameters) -> tuple:
     """Saved states (saves + 1, n_state), the start first, iterations, status and steps taken, of a run whose arguments
     may be traced."""
     arguments = [jnp.asarray(part, jnp.float64) for part in (state, t0, h, parameters)]
@@ -60,7 +92,7 @@ def native_run(task: Task, state, t0, h, parameters) -> tuple:
 # -- in numbers -------------------------------------------------------------------------------------------------------
 
 
-def _run_numbers(task: Task, record: bool, state, t0, h, parameters) -> tuple:
+def _run_numbers(task: AnyTask, record: bool, state, t0, h, parameters) -> tuple:
     found = task.step.run(state, float(t0), float(h), parameters, task.grid, record=record)
     if found.status != OK and task.message:
         raise InconsistentStart(task.message)
@@ -74,7 +106,7 @@ def _run_numbers(task: Task, record: bool, state, t0, h, parameters) -> tuple:
     return found.saved, found.iterations, np.int64(found.status), np.int64(found.taken), np.int64(number)
 
 
-def _record_of(task: Task, state, t0, h, parameters, number) -> Record:
+def _record_of(task: AnyTask, state, t0, h, parameters, number) -> Any:
     """The record of this number, or one of the run taken once more."""
     record = _records.find(int(number))
     if record is None:
@@ -84,29 +116,29 @@ def _record_of(task: Task, state, t0, h, parameters, number) -> Record:
     return record
 
 
-def _tangent_numbers(task: Task, state, t0, h, parameters, number, *moved) -> tuple:
+def _tangent_numbers(task: AnyTask, state, t0, h, parameters, number, *moved) -> tuple:
     record = _record_of(task, state, t0, h, parameters, number)
     moved = (moved[0], float(moved[1]), float(moved[2]), moved[3])
     return (task.step.tangents(record, float(t0), float(h), parameters, moved, task.grid),)
 
 
-def _adjoint_numbers(task: Task, state, t0, h, parameters, number, saved_bar) -> tuple:
+def _adjoint_numbers(task: AnyTask, state, t0, h, parameters, number, saved_bar) -> tuple:
     if not np.all(np.isfinite(saved_bar)):  # what it does not reach stays zero, the rest is as little a number
         return tuple(np.full(np.shape(part), np.nan) for part in (state, t0, h, parameters))
     record = _record_of(task, state, t0, h, parameters, number)
     return task.step.adjoints(record, float(t0), float(h), parameters, saved_bar, task.grid)
 
 
-_records: Records[Record] = Records()
+_records: Records[Any] = Records()
 
 
-def _run_together(task: Task, record: bool, batch: Batch) -> Together:
+def _run_together(task: Any, record: bool, batch: Batch) -> Together:
     found = side_by_side(task.functions, task.compensated).run(batch, task.grid)
     number = np.full(len(batch.states), NONE)  # a derivative takes the run once more, some members at a time
     return found._replace(found=(*found.found, number))
 
 
-def _adjoint_together(task: Task, batch: Batch, number, saved_bar) -> Together:
+def _adjoint_together(task: Any, batch: Batch, number, saved_bar) -> Together:
     bars = np.broadcast_to(saved_bar, (len(batch.states), *saved_bar.shape[-2:]))
     found = side_by_side(task.functions, task.compensated).adjoints(batch, bars, task.grid)
     numberless = np.flatnonzero(~np.all(np.isfinite(bars), axis=(1, 2)))
@@ -171,17 +203,17 @@ def _host(call: Call, members, batched, shapes, *arguments):
         return tuple(np.full(one.shape, np.nan if one.dtype.kind == "f" else -1, one.dtype) for one in shapes)
 
 
-def _run_outputs(task: Task, record: bool):
+def _run_outputs(task: AnyTask, record: bool):
     saves, n = task.grid.saves, task.functions.n_state
     whole = np.dtype(np.int64)
     return [((saves + 1, n), np.dtype(np.float64)), ((saves,), whole), ((), whole), ((), whole), ((), whole)]
 
 
-def _tangent_outputs(task: Task):
+def _tangent_outputs(task: AnyTask):
     return [((task.grid.saves + 1, task.functions.n_state), np.dtype(np.float64))]
 
 
-def _adjoint_outputs(task: Task):
+def _adjoint_outputs(task: AnyTask):
     sizes = (task.functions.n_state,), (), (), (task.functions.n_parameters,)
     return [(size, np.dtype(np.float64)) for size in sizes]
 
@@ -203,10 +235,9 @@ def _no_tangent(part) -> ad.Zero:
     return ad.Zero(jax.typeof(part).to_tangent_aval())
 
 
-def _pair(task: Task):
+def _pair(task: AnyTask):
     """saved_dot as a function of (state, t0, h, theta) and their dots, in compiled code: the run of (s, sdot)."""
-    functions = task.functions
-    doubled = task._replace(functions=with_tangent(functions))
+    functions, doubled = task.functions, task.with_tangent()
 
     def saved_dot(state, t0, h, parameters, state_dot, t0_dot, h_dot, parameters_dot):
         given = [parameters, jnp.stack([t0, h]), parameters_dot, jnp.stack([t0_dot, h_dot])]
@@ -248,16 +279,19 @@ def _derivative_of_adjoint(primals, tangents, *, task, members, batched):
     return value, [a + b for a, b in zip(change, curved, strict=True)]
 
 
-def _run_call(task: Task, record: bool) -> Call:
-    return Call(functools.partial(_run_numbers, task, record), functools.partial(_run_together, task, record))
+def _run_call(task: AnyTask, record: bool) -> Call:
+    together = functools.partial(_run_together, task, record) if task.in_vectors else None
+    return Call(functools.partial(_run_numbers, task, record), together)
 
 
-def _tangent_call(task: Task) -> Call:
+def _tangent_call(task: AnyTask) -> Call:
     return Call(functools.partial(_tangent_numbers, task))
 
 
-def _adjoint_call(task: Task) -> Call:
-    together = None if task.functions.phases else functools.partial(_adjoint_together, task)
+def _adjoint_call(task: AnyTask) -> Call:
+    together = None
+    if task.in_vectors and not task.functions.phases:
+        together = functools.partial(_adjoint_together, task)
     return Call(functools.partial(_adjoint_numbers, task), together)
 
 
@@ -302,14 +336,14 @@ ad.primitive_transposes[_adjoint] = _transposed_adjoint
 # -- second derivatives: first derivatives of the run of a pair -------------------------------------------------------
 
 
-def _bent(task: Task, *given) -> list:
+def _bent(task: AnyTask, *given) -> list:
     """D^2 S [v, w] at (state, t0, h, theta)."""
     arguments, v, w = given[:ARGUMENTS], given[ARGUMENTS : 2 * ARGUMENTS], given[2 * ARGUMENTS :]
     saved_dot = _pair(task)
     return [jax.jvp(lambda *a: saved_dot(*a, *v), arguments, w)[1]]
 
 
-def _curved(task: Task, *given) -> list:
+def _curved(task: AnyTask, *given) -> list:
     """The gradient of <bar, DS w>: the second derivative of <bar, S>, which is symmetric, times w."""
     arguments, bar, w = given[:ARGUMENTS], given[ARGUMENTS], given[ARGUMENTS + 1 :]
     saved_dot = _pair(task)

@@ -40,7 +40,7 @@ class Forward(NamedTuple):
     iterations: np.ndarray  # (saves,)
     status: int
     taken: int  # steps until one failed, or all
-    record: Record | None
+    record: Any  # a `Record`, that of another kind of run, or None
 
 
 @dataclass(frozen=True, eq=False)
