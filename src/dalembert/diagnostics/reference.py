@@ -22,7 +22,7 @@ from ..arguments import floats, interval
 from ..errors import InputError, StepFailure
 from ..formulation import Acceleration, mechanics_of
 from ..problem import AbstractSystem, State, prepared
-from ..stepping import consistent
+from ..stepping import Family, consistent, flat_parameters, for_family
 
 
 class ReducedEquations(NamedTuple):
@@ -34,17 +34,25 @@ class ReducedEquations(NamedTuple):
 
 def reduced_equations(system: AbstractSystem, n: int) -> ReducedEquations:
     """The ordinary differential equation y' = right_side(t, y) of a prepared system with n coordinates."""
-    mechanics = mechanics_of(system)
-
-    @jax.jit
-    def rates(t, y):
-        found = mechanics.acceleration(t, *jnp.split(y, 3))
-        return found, jnp.concatenate([y[n : 2 * n], found.v_rate, found.p_rate])
+    rates, parameters = _rates(Family(system), n), np.asarray(flat_parameters(system))
 
     def at(t, y):
-        return rates(np.asarray(t, dtype=float), y)  # always an array, so that it is compiled once
+        return rates(parameters, np.asarray(t, dtype=float), y)  # always an array, so that it is compiled once
 
     return ReducedEquations(lambda t, y: at(t, y)[0], lambda t, y: np.asarray(at(t, y)[1]))
+
+
+@for_family(maxsize=64)
+def _rates(family: Family, n: int) -> Callable[..., tuple[Acceleration, jax.Array]]:
+    """The acceleration and the right side by XLA, not by the engine that the reference checks; compiled once for all
+    parameters."""
+
+    @jax.jit
+    def rates(parameters, t, y):
+        found = mechanics_of(family.at(parameters)).acceleration(t, *jnp.split(y, 3))
+        return found, jnp.concatenate([y[n : 2 * n], found.v_rate, found.p_rate])
+
+    return rates
 
 
 def reference_solution(

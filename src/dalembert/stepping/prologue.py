@@ -50,9 +50,9 @@ def begin(
 
 
 def check_suits(system: AbstractSystem, method: Method, start: Start, t0: float) -> None:
-    """Refuse a start that does not suit the method."""
+    """Refuse a start that does not suit the method; one that JAX traces has no numbers to judge."""
     state = start.state
-    if type(method).misfit_at is not Method.misfit_at and not is_traced(state, system):
+    if type(method).misfit_at is not Method.misfit_at and not is_traced(system, state):
         reason = method.misfit_at(facts_at(system, method, start.rows, t0, state.q, state.v, state.p))
         if reason is not None:
             raise MethodDoesNotFit(f"{type(method).__name__} does not fit {type(system).__name__}: {reason}")
