@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..arguments import instance
 from ..errors import DalembertError, InputError, MethodDoesNotFit
-from ..formulation import mechanics_of, symmetries
+from ..formulation import symmetries
 from ..method import Method
 from ..problem import AbstractSystem, prepared
-from ..stepping import consistent
+from ..stepping import consistent, observe
 from .cases import LADDERS, Case, Setting
 from .convergence import ObservedOrder, observed_order
 from .invariants import drift
@@ -129,15 +127,11 @@ def measure_constraint(case: Case, level: str) -> Measured:
 
 def _size_of_terms(case: Case, level: str) -> float:
     """The largest sum of the absolute terms of a row, at the start and with the largest q and v of the long run."""
-    run, mechanics, t = case.long_run(), mechanics_of(case.system), jnp.asarray(0.0)
-    start = consistent(case.system, case.q0, case.v0)
-    if level == "position":
-        matrix, largest = jax.jacfwd(mechanics.constraint, argnums=1)(t, start.q), np.max(np.abs(run.q), axis=0)
-    else:
-        parts = (mechanics.hidden, mechanics.velocity_constraint)
-        matrix = jnp.concatenate([jax.jacfwd(part, argnums=2)(t, start.q, start.v) for part in parts])
-        largest = np.max(np.abs(run.v), axis=0)
-    return float(np.max(np.abs(np.asarray(matrix)) @ largest, initial=0.0)) or 1.0
+    run, start = case.long_run(), consistent(case.system, case.q0, case.v0)
+    name, along = ("gradients", run.q) if level == "position" else ("velocity gradients", run.v)
+    state = (np.asarray(part)[None] for part in (0.0, start.q, start.v, start.p))
+    matrix = observe(prepared(case.system), name, *state).reshape(-1, run.q.shape[1])
+    return float(np.max(np.abs(matrix) @ np.max(np.abs(along), axis=0), initial=0.0)) or 1.0
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..formulation import Symmetry, symmetries
 from ..problem import AbstractSystem, OverdeterminedDAE
+from ..stepping import observe
 
 if TYPE_CHECKING:
     from .record import Trajectory
@@ -34,8 +35,7 @@ def unstated_momenta(run: Trajectory, system: AbstractSystem) -> list[str]:
         return [symmetry.name for symmetry in found]
     random = np.random.default_rng(0)
     q, p = (np.asarray(x[0], np.float64) + 0.1 * random.standard_normal((3, x.shape[1])) for x in (run.q, run.p))
-    leaves = jax.tree.leaves(jax.vmap(system.invariants, in_axes=(None, 0, 0))(jnp.asarray(run.t[0]), q, p))
-    known = np.concatenate([np.asarray(leaf).reshape(3, -1) for leaf in leaves], axis=1).T
+    known = observe(system, "invariants", np.full(3, run.t[0]), q, np.zeros_like(q), p).T
     return [s.name for s in found if not any(np.allclose(s.momentum(q, p), column) for column in known)]
 
 
