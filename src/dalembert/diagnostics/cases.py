@@ -7,14 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from ..formulation import mechanics_of
 from ..method import Claims, Method
-from ..problem import AbstractSystem, State
+from ..problem import AbstractSystem, State, prepared
 from ..simulation import simulate
-from ..stepping import consistent
+from ..stepping import consistent, observe
 from ..trajectory import Trajectory
 from .convergence import EndErrors, end_errors
 from .reference import reference_solution
@@ -149,11 +147,7 @@ def _is_autonomous(system: AbstractSystem, q0, v0) -> bool:
     """Whether no force acts, and neither energy nor constraints depend on the time, judged at the start."""
     if system.provides("force") or system.provides("reaction"):
         return False
-    start, mechanics = consistent(system, q0, v0), mechanics_of(system)
-
-    def observed(time: float) -> list[np.ndarray]:
-        t = jnp.asarray(time)
-        found = mechanics.energy(t, start.q, start.v, start.p), mechanics.constraint(t, start.q)
-        return [np.asarray(x) for x in (*found, mechanics.hidden(t, start.q, start.v))]
-
-    return all(np.allclose(a, b) for a, b in zip(observed(0.0), observed(0.37), strict=True))
+    start, times = consistent(system, q0, v0), np.array([0.0, 0.37])
+    state = [np.broadcast_to(np.asarray(part), (2, len(start.q))) for part in (start.q, start.v, start.p)]
+    names = ("energy", "all constraints", "all hidden")
+    return all(np.allclose(*observe(prepared(system), name, times, *state)) for name in names)
