@@ -231,3 +231,22 @@ def test_no_constraint_is_fine(simulate, free, method):
     np.testing.assert_allclose(run.q[-1], [2.0, -2.0], atol=1e-13)
     assert run.lam.shape == (11, 0)
     np.testing.assert_array_equal(run.constraint, np.zeros(11))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "meant"),
+    [
+        ("constraint", "t, q", "holonomic"),
+        ("constraint", "t, q, v", "nonholonomic"),
+        ("forces", "t, q, v", "force"),
+        ("gaps", "t, q", "gap"),
+    ],
+)
+def test_functions_that_nobody_asks_for_are_not_left_without_effect(name, arguments, meant):
+    written = f"def {name}(self, {arguments}):\n        return q"
+    text = f"class Fallen(da.System):\n    def lagrangian(self, t, q, v):\n        return v @ v\n    {written}\n"
+    with pytest.raises(ModelError, match=rf"Fallen\.{name}\(.*did you mean {meant}\("):
+        exec(text, {"da": da})
+    exec(text.replace(f"def {name}(", f"def _{name}("), {"da": da})  # a helper is left alone
+    helped = f"    def {meant}(self, {arguments}):\n        return self.{name}({arguments})\n"
+    exec(text + helped, {"da": da})

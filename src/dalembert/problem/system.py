@@ -24,6 +24,7 @@ from ..errors import InputError, ModelError
 from ..later import Later
 from .dependencies import Dependencies, dependencies
 from .inputs import Input, check_controlled, declared_inputs
+from .misnamed import check_names
 
 #: Functions through which an energy-momentum method builds its discrete derivatives; no other method asks for them.
 INVARIANT_PARTS = (
@@ -69,6 +70,7 @@ class AbstractSystem(eqx.Module):
         """A plain attribute that overrides an inherited field is its new default, as one would expect."""
         super().__init_subclass__(**options)
         _take_inputs(cls)
+        _check_names(cls)
         own = inspect.get_annotations(cls)
         inherited = {
             field.name: field.type
@@ -200,6 +202,20 @@ def _take_inputs(kind: type) -> None:
     force.__qualname__ = f"{kind.__qualname__}.force"
     made: Any = kind
     made.controlled_force, made.force = own["force"], force
+
+
+def _check_names(kind: type) -> None:
+    """Refuse functions under names that nobody asks for, beside the parts that a Lagrangian or Hamiltonian has."""
+    own = next((name for name in ("lagrangian", "hamiltonian") if hasattr(kind, name)), None)
+    if own is not None:
+        asked = {*OPTIONAL_PARTS, own}
+        check_names(kind, {part for part in asked if _is_written(kind, part)}, asked)
+
+
+def _is_written(kind: type, part: str) -> bool:
+    """Whether the class, or one that it inherits from, says what the part is."""
+    base = next(base for base in reversed(kind.__mro__) if part in vars(base))
+    return getattr(kind, part) is not vars(base)[part]
 
 
 def _check_order(kind: type, annotations: dict[str, Any]) -> None:
