@@ -245,7 +245,7 @@ def test_no_constraint_is_fine(simulate, free, method):
 def test_functions_that_nobody_asks_for_are_not_left_without_effect(name, arguments, meant):
     written = f"def {name}(self, {arguments}):\n        return q"
     text = f"class Fallen(da.System):\n    def lagrangian(self, t, q, v):\n        return v @ v\n    {written}\n"
-    with pytest.raises(ModelError, match=rf"Fallen\.{name}\(.*did you mean {meant}\("):
+    with pytest.raises(da.ModelError, match=rf"Fallen\.{name}\(.*did you mean {meant}\("):
         exec(text, {"da": da})
     exec(text.replace(f"def {name}(", f"def _{name}("), {"da": da})  # a helper is left alone
     helped = f"    def {meant}(self, {arguments}):\n        return self.{name}({arguments})\n"

@@ -35,7 +35,7 @@ def check_names(kind: type, provided: set[str], asked: set[str]) -> None:
                 signature = f"({', '.join(('self', *arguments))})"
                 raise ModelError(
                     f"{kind.__name__}.{name}{signature} is a function that nobody asks for, so it would have no "
-                    f"effect: did you mean {part}{signature}? Rename it; a function that only helps others can be called "
+                    f"effect: did you mean {part}{signature}? Rename it; one that only helps others can be called "
                     f"_{name}."
                 )
 
