@@ -57,18 +57,19 @@ def test_a_large_step_tells_its_passes_too():
     assert by_name["scale"]["after"]["nonzeros"] == step.statistics["nonzeros"]
 
 
-def test_what_is_given_up_is_told(tune):
+@pytest.mark.parametrize(("most", "where"), [(500, "trace"), (5000, "eliminate")])
+def test_what_is_given_up_is_told(tune, most, where):
     """Straight lines with too many operations, then loops that are too irregular, then straight lines whatever."""
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=4), da.Galerkin(2))
     tune(bands_from=0)
-    tune(most_straight_operations=500)
+    tune(most_straight_operations=most)
     tune(most_lonely=-1)
     tune(lonely_part=0.0)
     run = NativeRun(functions, state, 0.0, 0.01, parameters, compensated=False)
     passes = run.report()["passes"]
     given_up = {(record["code"], record["pass"]): record["gave_up"] for record in passes if "gave_up" in record}
     assert given_up == {
-        ("straight-line", "eliminate"): str(TooManyOperations()),
+        ("straight-line", where): str(TooManyOperations()),
         ("rolled", "schedule"): str(TooIrregular()),
     }
     assert names(passes)[-len(STRAIGHT) - 3 :] == [*STRAIGHT, "emit", "compile", "scales"]

@@ -30,6 +30,11 @@ class LinearSystems:
         self._known: dict[tuple, Factors] = {}
         self.growth: list[int] = []
 
+    @property
+    def used(self) -> bool:
+        """Whether any was solved."""
+        return bool(self._known)
+
     def solution(self, forms: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Operations of x with A x = right; `forms` are the rows of A as linear forms."""
         rows, n = [self._program.form(node) for node in forms.tolist()], len(forms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -72,10 +73,12 @@ def eliminate_columns(program: Program, matrix: list[dict[int, int]], pairs: lis
 
 
 class TooManyOperations(Exception):
-    """An elimination that fills up more than its program allows."""
+    """An elimination that fills up more than its program allows; `traced` is what it was to begin with, where that
+    alone was too much."""
 
-    def __init__(self) -> None:
+    def __init__(self, traced: Any = None) -> None:
         super().__init__("more operations than straight lines are good for")
+        self.traced = traced
 
 
 class Factors:

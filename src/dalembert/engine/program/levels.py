@@ -37,6 +37,8 @@ class Levels:
 
     def __getitem__(self, node: int) -> int:
         known, program = self._known, self._program
+        if node < len(known):
+            return known[node]
         for k in range(len(known), node + 1):
             op = program.op[k]
             if op == CONST:

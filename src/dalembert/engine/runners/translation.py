@@ -14,7 +14,7 @@ from ..elimination.sparse_elimination import TooManyOperations
 from ..functions.function import TracedInArrays
 from ..machine.arithmetic import Arithmetic
 from ..step.array_step import ArrayStep, build_array_step
-from ..step.step_program import StepProgram, build_step_program
+from ..step.step_program import StepProgram, TracedStep, build_step_program
 from ..tuning import tuning
 from .compiled import Compiled, CompiledLoops
 
@@ -38,12 +38,12 @@ class Way:
 
 def straight_lines(most: float = math.inf) -> Way:
     """One instruction an operation; given up where there are more operations than `most`."""
-    return Way(lambda *where, log: build_step_program(*where, most=most, log=log), Compiled)
+    return Way(lambda *where, log, traced: build_step_program(*where, most=most, log=log), Compiled)
 
 
 def loops() -> Way:
     """Loops over operations that look alike; given up where few do."""
-    return Way(lambda *where, log: build_array_step(*where, log=log), CompiledLoops)
+    return Way(lambda *where, log, traced: build_array_step(*where, log=log, traced=traced), CompiledLoops)
 
 
 def ways(functions: StepFunctions, arithmetic: Arithmetic) -> list[Way]:
@@ -71,12 +71,13 @@ def translated(
     """
     log: list[dict] = []
     traced: dict[StepFunctions, TracedInArrays] = {}
+    begun: TracedStep | None = None  # what one way has traced, for the next
     for way in ways(functions, arithmetic):
         try:
-            step = way.build(functions, state, t, h, parameters, seed, log=log)
+            step = way.build(functions, state, t, h, parameters, seed, log=log, traced=begun)
             return step, way.compiled(step, arithmetic, compensated, soon)
-        except TooManyOperations:
-            continue
+        except TooManyOperations as failure:
+            begun = failure.traced
         except TooIrregular as failure:
             traced = {} if failure.traced is None else {functions: failure.traced}
     raise TooLarge("its equations are many and do not fall into loops", traced)

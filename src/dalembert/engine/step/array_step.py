@@ -28,10 +28,10 @@ from ..program.levels import FIRST_BLOCK
 from ..program.lifting import lifted
 from ..program.passes import Pass, run_passes
 from ..program.program import Program
-from ..trace.tracing import differentiable, suits_arrays, trace, trace_with_entries, trace_with_jacobian, traced
+from ..trace.tracing import solves_nothing, suits_arrays, trace, trace_with_entries, trace_with_jacobian, traced
 from ..tuning import tuning
 from ..values.array_values import ArrayEvaluator
-from .step_program import first_column
+from .step_program import TracedStep, first_column
 
 #: how far the samples are from the start; fewer than for small systems, because what looks alike is judged together,
 #: and fewer still for very large ones
@@ -95,6 +95,7 @@ class ArrayDraft(ArrayElimination):
     finish: np.ndarray
     inside: ArrayLinearSystems  # those inside traced functions
     step: ArrayStep
+    traced: TracedStep | None = None  # number by number, where that was done
 
     def __init__(
         self, functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int
@@ -130,7 +131,7 @@ class ArrayDraft(ArrayElimination):
 
 def trace_functions(draft: ArrayDraft) -> None:
     """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
-    functions, plain = draft.functions, draft.plain
+    functions = draft.functions
     program = draft.program = ArrayProgram(expected=tuning().operations_an_unknown * functions.size)
     x = draft.x = program.inputs("x", functions.size)
     rest = (
@@ -139,43 +140,52 @@ def trace_functions(draft: ArrayDraft) -> None:
         program.inputs("state", functions.n_state),
         program.inputs("parameter", functions.n_parameters, functions.changing),
     )
-    around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
-    guess, finish = traced(functions.guess, *rest), traced(functions.checked_finish, x, *rest)
-    residual = traced(functions.residual, x, *rest)
-    if not suits_arrays(residual) and all(differentiable(one.jaxpr) for one in (guess, residual, finish)):
-        trace_one_by_one(draft, guess, residual, finish)
-    else:
-        draft.guess = trace(program, guess, *rest)
-        start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
-        draft.samples = samples_around(functions, start, *around)
-        program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
-        draft.residual, draft.entries = trace_with_entries(program, residual, x, *rest)
-        draft.finish = trace(program, finish, x, *rest)
+    if draft.traced is None:
+        guess, residual = traced(functions.guess, *rest), traced(functions.residual, x, *rest)
+        finish = traced(functions.checked_finish, x, *rest)
+        if suits_arrays(residual) or not all(solves_nothing(one.jaxpr) for one in (guess, residual, finish)):
+            draft.guess = trace(program, guess, *rest)
+            look_around(draft)
+            draft.residual, draft.entries = trace_with_entries(program, residual, x, *rest)
+            draft.finish = trace(program, finish, x, *rest)
+        else:
+            draft.traced = one_by_one(functions, guess, residual, finish)
+    if draft.traced is not None:
+        in_arrays(draft, draft.traced)
+        look_around(draft)
     draft.leave(np.concatenate([draft.residual, draft.entries[2]]), functions.size, len(draft.entries[2]))
 
 
-def trace_one_by_one(draft: ArrayDraft, guess: ClosedJaxpr, residual: ClosedJaxpr, finish: ClosedJaxpr) -> None:
-    """The same for functions whose operations are on few numbers each: number by number, and then in arrays."""
-    functions, plain, program, scalar = draft.functions, draft.plain, draft.program, Program()
-    x, state = scalar.inputs("x", functions.size), scalar.inputs("state", functions.n_state)
-    rest = (
-        scalar.inputs("t", 1)[0],
-        scalar.inputs("h", 1)[0],
-        state,
-        scalar.inputs("parameter", functions.n_parameters),
-    )
-    first = trace(scalar, guess, *rest)
-    values, jacobian = trace_with_jacobian(scalar, residual, x, *rest)
-    last = trace(scalar, finish, x, *rest)
-    found = [(i, j, row[j]) for i, row in enumerate(jacobian) for j in sorted(row)]
-    rows, columns, nodes = np.array(found, dtype=np.int64).reshape(-1, 3).T
-    place = lifted(scalar, np.concatenate([first, values, nodes, last]), program)
-    draft.guess, draft.residual, draft.finish = place[first], place[values], place[last]
-    draft.entries = rows, columns, place[nodes]
-    start = ArrayEvaluator(program, draft.guess)(plain)[:, 0]
+def look_around(draft: ArrayDraft) -> None:
+    """Samples around the guess at the start, at which pivots are chosen."""
+    plain = draft.plain
+    start = ArrayEvaluator(draft.program, draft.guess)(plain)[:, 0]
     around = plain["state"], plain["t"][0], plain["h"][0], draft.parameters, draft.seed
-    draft.samples = samples_around(functions, start, *around)
-    program.linear_systems = draft.inside = ArrayLinearSystems(program, draft.samples)
+    draft.samples = samples_around(draft.functions, start, *around)
+    draft.program.linear_systems = draft.inside = ArrayLinearSystems(draft.program, draft.samples)
+
+
+def one_by_one(
+    functions: StepFunctions, guess: ClosedJaxpr, residual: ClosedJaxpr, finish: ClosedJaxpr
+) -> TracedStep:  # fmt: skip
+    """Functions whose operations are on few numbers each, number by number."""
+    program = Program()
+    kinds = ("t", 1), ("h", 1), ("state", functions.n_state), ("parameter", functions.n_parameters)
+    t, h, *others = (program.inputs(*kind) for kind in kinds)
+    x, rest = program.inputs("x", functions.size), (t[0], h[0], *others)
+    first = trace(program, guess, *rest)
+    values, jacobian = trace_with_jacobian(program, residual, x, *rest)
+    return TracedStep(program, first, values, jacobian, trace(program, finish, x, *rest))
+
+
+def in_arrays(draft: ArrayDraft, step: TracedStep) -> None:
+    """What was traced number by number, in arrays."""
+    found = [(i, j, row[j]) for i, row in enumerate(step.jacobian) for j in sorted(row)]
+    rows, columns, nodes = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    place = lifted(step.program, np.concatenate([step.guess, step.residual, nodes, step.finish]), draft.program)
+    draft.guess, draft.residual, draft.finish = place[step.guess], place[step.residual], place[step.finish]
+    draft.entries = rows, columns, place[nodes]
+    draft.traced = None  # large, and of no more use
 
 
 def simplify(draft: ArrayDraft) -> None:
@@ -245,12 +255,12 @@ AFTER = (Pass("finish", finish_step),)
 
 def build_array_step(
     functions: StepFunctions, state: np.ndarray, t: float, h: float, parameters: np.ndarray, seed: int = 0,
-    log: list[dict] | None = None,
+    log: list[dict] | None = None, traced: TracedStep | None = None,
 ) -> ArrayStep:  # fmt: skip
     """Trace, differentiate, eliminate. The pivots suit the given state and states around it. What was tried before may
-    be in the log."""
+    be in the log, and what was traced for it need not be again."""
     draft = ArrayDraft(functions, state, t, h, parameters, seed)
-    draft.log = draft.log if log is None else log
+    draft.log, draft.traced = draft.log if log is None else log, traced
     run_passes(BEFORE, draft)
     eliminate_one_way_or_another(draft)
     run_passes(AFTER, draft)

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -120,6 +121,27 @@ class StepDraft(Elimination):
         return {**found, "guess": self.guess, "finish": self.finish} if found else {}
 
 
+class TracedStep(NamedTuple):
+    """The functions of a step in single operations, before anything is eliminated."""
+
+    program: Program
+    guess: np.ndarray
+    residual: np.ndarray
+    jacobian: list[dict[int, int]]
+    finish: np.ndarray  # NaN where Newton was misled
+
+    @classmethod
+    def of(cls, draft: StepDraft) -> TracedStep | None:
+        """What a draft begins with; None where linear systems inside its functions were eliminated for its samples."""
+        if draft.inside.used:
+            return None
+        program, finish = draft.program, draft.finish
+        if draft.misled is not None:
+            nowhere = program.const(np.nan)
+            finish = np.array([program.select(draft.misled, nowhere, node) for node in finish.tolist()])
+        return cls(program, draft.guess, draft.residual, draft.jacobian, finish)
+
+
 def trace_functions(draft: StepDraft) -> None:
     """Guess, residual with its Jacobian, and the end of the step, in operations; these are simplified as they come."""
     functions, plain = draft.functions, draft.plain
@@ -145,7 +167,7 @@ def trace_functions(draft: StepDraft) -> None:
     draft.continued = trace(program, functions.continued, inputs.x, *rest) if functions.continued else inputs.x
     program.most = draft.most
     if len(program) > program.most:
-        raise TooManyOperations
+        raise TooManyOperations(TracedStep.of(draft))
     entries = [node for row in draft.jacobian for node in row.values()]
     draft.leave([*draft.residual.tolist(), *entries], functions.size, len(entries))
 
@@ -224,13 +246,10 @@ def _turned(reduced: Reduced, inputs: Inputs, guess: np.ndarray, plain: dict) ->
     solutions that meet and vanish as h grows on (the two points in which a line meets a circle) differ in that sign.
     """
     program, sign = reduced.program, reduced.determinant_sign()
-    at_small = []
-    for h in (SMALL_STEP, -SMALL_STEP):
-        small = plain | {"h": [h * abs(plain["h"][0])]}
-        x = Values(program, by_name(small)).array(guess)
-        with np.errstate(all="ignore"):
-            at_small.append(float(Values(program, by_name(small | {"x": x}))[sign]))
-    forwards, backwards = at_small
+    small = plain | {"h": [SMALL_STEP * abs(plain["h"][0]) * np.array([1.0, -1.0])]}
+    x = Evaluator(program, guess)(by_name(small))
+    signs = Evaluator(program, np.array([sign]))(by_name(small | {"x": x}))
+    forwards, backwards = np.broadcast_to(signs[0], 2).tolist()
     if abs(forwards) != 1.0 or abs(backwards) != 1.0:
         return []
     expected = program.const(forwards)

@@ -23,7 +23,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from ..program.array_program import ArrayProgram
 from ..program.program import BOOLEAN, CONST, INPUT, LINEAR, Program
 from ..tuning import tuning
-from .interpreter import Interpreter
+from .interpreter import LINEAR_ALGEBRA, Interpreter
 from .primitives import AnyProgram, Nodes, ids_of
 
 
@@ -128,6 +128,11 @@ class NoRule(Exception):
 def differentiable(jaxpr: Jaxpr) -> bool:
     """Whether the derivative of a traced function is that of the operations into which it is translated."""
     return OF_THEIR_OWN.isdisjoint(operations_of(jaxpr))
+
+
+def solves_nothing(jaxpr: Jaxpr) -> bool:
+    """Whether there are no linear systems inside a traced function, which are eliminated for samples."""
+    return {"late_function", *LINEAR_ALGEBRA}.isdisjoint(operations_of(jaxpr))
 
 
 def operations_of(jaxpr: Jaxpr) -> Iterator[str]:
