@@ -247,8 +247,8 @@ def _turned(reduced: Reduced, inputs: Inputs, guess: np.ndarray, plain: dict) ->
     """
     program, sign = reduced.program, reduced.determinant_sign()
     small = plain | {"h": [SMALL_STEP * abs(plain["h"][0]) * np.array([1.0, -1.0])]}
-    x = Evaluator(program, guess)(by_name(small))
-    signs = Evaluator(program, np.array([sign]))(by_name(small | {"x": x}))
+    x = Values(program, by_name(small)).array(guess)
+    signs = Values(program, by_name(small | {"x": x})).array(np.array([sign]))
     forwards, backwards = np.broadcast_to(signs[0], 2).tolist()
     if abs(forwards) != 1.0 or abs(backwards) != 1.0:
         return []
