@@ -1,6 +1,7 @@
 """What a user reads when contact data are wrong."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import dalembert as da
@@ -29,6 +30,24 @@ def simulate(system=None, method=None, q0=(0.0, 1.0), v0=(0.0, 0.0), **options):
 def test_penetration_at_the_start():
     with pytest.raises(da.InconsistentStart, match=r"penetrates contact gap\[0\]: gap = -0.2, expected at least 0"):
         simulate(q0=(0.0, -0.2))
+
+
+def test_penetration_that_is_accepted():
+    with pytest.warns(da.ContactWarning, match=r"penetrates contact gap\[0\]: gap = -0.004\. That is accepted"):
+        run = simulate(q0=(1.0, -0.004), penetration=0.01)
+    assert run.q[0, 1] == -0.004
+    assert run.status
+    with pytest.raises(da.InconsistentStart, match="penetrates"):
+        simulate(q0=(1.0, -0.02), penetration=0.01)
+    with pytest.warns(da.ContactWarning, match="accepted"):
+        batch = simulate(q0=[[1.0, -0.004], [1.0, 0.5]], v0=[[0.0, 0.0]] * 2, penetration=0.01)
+    assert np.all(batch.status == 0)
+    with pytest.raises(da.InputError, match="leave out penetration, and move q0 apart, or pass project=True"):
+        simulate(method=da.EventCapturing(), penetration=0.01)
+    with pytest.raises(da.InputError, match=r"has no gap\(t, q\), so nothing penetrates"):
+        da.simulate(da.gallery.Pendulum(), da.Rattle(), [1.0, 0.0], [0.0, 0.0], penetration=0.01)
+    with pytest.raises(da.InputError, match="penetration must be a positive number"):
+        simulate(penetration=-1.0)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, float("nan")])

@@ -44,7 +44,7 @@ def event_run() -> da.Trajectory:
 OPTIONS = {
     "save_every": "integer", "on_failure": "choice", "progress": "flag", "project": "flag", "redundant": "choice",
     "compensated": "flag", "engine": "choice", "precision": "choice", "retry": "flag",
-    "tangent": "flag",
+    "tangent": "flag", "penetration": "number",
 }  # fmt: skip
 STARTS = {"q0": "vector", "v0": "vector", "p0": "vector", "y0": "vector", "z0": "vector"}
 
@@ -55,6 +55,7 @@ def _simulate(system: Any, method: Any, **more: Any) -> dict[str, Any]:
         "save_every": 1, "on_failure": "return", "progress": False, "project": False, "redundant": "refuse",
         "compensated": True, "engine": "auto", "precision": "double", "retry": False, "p0": None, "y0": None,
         "z0": None, "tangent": False, "checkpoint": None, "checkpoint_every": None,
+        "penetration": None,
     }  # fmt: skip
     return {
         "system": system, "method": method, "q0": start.q0, "v0": start.v0, "t": (0.0, 1.0), "h": 0.1, **defaults,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, flag, takes
+from ..arguments import choice, flag, positive, takes
 from ..engine import raising
 from ..errors import InputError, StepFailure
 from ..method import Method
@@ -47,6 +47,7 @@ def simulate(
     control: Any = None,
     events: Sequence[Event] = (),
     tangent: bool = False,
+    penetration: float | None = None,
     y0=None,
     z0=None,
 ) -> Trajectory:
@@ -82,6 +83,8 @@ def simulate(
             what they were.
         events: what to look for during the run, `[da.Event(...), ...]`: `run.events` says when and where it happened.
         tangent: propagate the linear map along the run too: `run.tangent` is d(q, p)(t_k) / d(q, p)(t_0), (N, 2n, 2n).
+        penetration: how deep bodies may be in each other at the start, relative to the size of the gap: time stepping
+            accepts 1e-6 where nothing is said, with a warning, and event capturing nothing.
         y0, z0: the starting values of an `OverdeterminedDAE`, instead of q0 and p0.
 
     Under `jax.jit`, `jax.vmap` and `jax.grad` the run becomes one differentiable JAX expression.
@@ -100,6 +103,7 @@ def simulate(
     options = Options(
         t, h, save_every, progress, project, redundant, compensated, engine, precision, retry,
         traced_check=on_failure == "raise", events=() if events == () else named_events(events),
+        penetration=None if penetration is None else positive("penetration", penetration),
     )  # fmt: skip
     if checkpoint is not None:
         call = call_of(system, method, q0, v0, {**vars(options), "p0": p0})

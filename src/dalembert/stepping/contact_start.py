@@ -57,10 +57,19 @@ def moved_apart(system: AbstractSystem, rows, constraints: int, t: float, q, v, 
 
 
 class Judged(NamedTuple):
-    """How a start is judged: `strict` refuses small penetrations too; `h` is the size of a step, 0 if there is none."""
+    """How a start is judged: `strict` refuses small penetrations too; `h` is the size of a step, 0 if there is none;
+    `penetration` is what is accepted, relative to the size of a gap, None where nothing was said."""
 
     strict: bool = False
     h: float = 0.0
+    penetration: float | None = None
+
+    @property
+    def accepted(self) -> float:
+        """The part of the size of a gap by which it may be negative."""
+        if self.penetration is not None:
+            return self.penetration
+        return GAP_TOLERANCE if self.strict else SMALL_PENETRATION
 
 
 #: How the starts of time stepping are judged where there is no step.
@@ -85,7 +94,7 @@ def check_gaps(
     system: AbstractSystem, rows, t: float, q: np.ndarray, v: np.ndarray, p, a: np.ndarray, judged: Judged
 ) -> tuple[str, ...]:
     """Refuse penetration; what to warn of: penetrations that are accepted, and closed contacts that approach."""
-    name, (strict, h) = type(system).__name__, judged
+    name, h = type(system).__name__, judged.h
     motion = h * np.abs(v) + h * h * np.abs(a)
     gap, sizes = _sizes(system, t, q, motion)
     approach = observe(system, "approach", np.array([t]), q[None], v[None], v[None])[0]
@@ -94,7 +103,7 @@ def check_gaps(
     worst = int(np.argmin(gap / sizes))
     others = int(np.sum(gap < -GAP_TOLERANCE * sizes)) - 1
     what = f"contact gap[{worst}]{f' (and {others} more)' if others > 0 else ''}: gap = {gap[worst]:.6g}"
-    if gap[worst] < -(GAP_TOLERANCE if strict else SMALL_PENETRATION) * sizes[worst]:
+    if gap[worst] < -judged.accepted * sizes[worst]:
         raise InconsistentStart(
             f"{name}: the start penetrates {what}, expected at least 0. Move q0 apart, or pass project=True to move it "
             "to the nearest position without penetration."
@@ -110,9 +119,10 @@ def check_gaps(
         )
     said = []
     if gap[worst] < -GAP_TOLERANCE * sizes[worst]:
+        why = "little next to the size of the system" if judged.penetration is None else "accepted"
         said.append(
-            f"{name}: the start penetrates {what}. That is little next to the size of the system, and the run begins "
-            "there; pass project=True to move it apart."
+            f"{name}: the start penetrates {what}. That is {why}, and the run begins there; pass project=True to move "
+            "it apart."
         )
     if np.any(closed & (approach < 0)):
         speed = APPROACH_TOLERANCE * max(float(np.max(np.abs(v))), natural_speed(system, rows, t, q, v, p))

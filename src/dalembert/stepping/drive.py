@@ -130,7 +130,9 @@ def _run_batch(
     save_every = checked_save_every(options.save_every, grid.steps)
     check_room(members * (grid.steps // save_every + 1), state_size(given.q0))
     found = integrate_ensemble(
-        Members(system, given, grid.t0, members, options.project, options.redundant, grid.h),
+        Members(
+            system, given, grid.t0, members, options.project, options.redundant, grid.h, penetration=options.penetration
+        ),
         Steps(method, grid.h, grid.steps, save_every, options.sums_compensated, options.engine == "cuda"),
     )
     times = np.broadcast_to(grid.times(save_every)[: found.states.shape[1]], found.states.shape[:2])

@@ -71,7 +71,9 @@ class SavedEvents:
         layout = Layout(len(q), len(kept), len(psi), contacts, len(impulse) // contacts)
         start = Start(self.states.row(0)._replace(lam=kept), layout, self.rows)
         grid = EqualSteps(float(self.t[0]), self.h, every * (len(self.t) - 1))
-        return EventLoop(self.system, self.method, start, float(self.t[-1]), grid, "auto")
+        loop = EventLoop(self.system, self.method, start, float(self.t[-1]), grid, "auto")
+        loop.begin()  # which tells how wide events are
+        return loop
 
     def _moment(self, saved: int) -> Moment:
         """The motion at a saved state."""

@@ -67,7 +67,7 @@ class Pieces:
         """`fresh`: with pivots that no other run has chosen. Many arguments: all of the run that its pieces need."""
         self._system, self._tableau, self._layout, self._rows = system, method.smooth_part, layout, rows
         self._parameters, self._h, self._steps = np.asarray(flat_parameters(system)), h, steps
-        self._width, self._fresh = width, fresh
+        self.width, self._fresh = width, fresh
         self._made: list[Made] = []
         self._bounces: Alternating | str | None = None
         self._engine, self._compiles = engine, engine != "xla"
@@ -81,7 +81,7 @@ class Pieces:
 
     def parameters(self, modes: Modes, *, guarded: bool) -> np.ndarray:
         """The parameters of a step in a mode."""
-        return np.concatenate([self._parameters, modes.direction, [self._width, float(guarded)]])
+        return np.concatenate([self._parameters, modes.direction, [self.width, float(guarded)]])
 
     def mode(self, t: float, y: np.ndarray, modes: Modes) -> CompiledMode | None:
         """The compiled steps of a mode; None where there are none."""

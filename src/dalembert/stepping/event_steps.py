@@ -1,7 +1,8 @@
 """The loop of event capturing: smooth steps up to the next event, a step of Moreau's or a change of mode, and on.
 
 A step of the size h is taken in one piece if nothing happens inside. Else the first event is enclosed in an interval
-of the width hbar = C h^{p+1}, not below 64 eps of the times that occur:
+of the width hbar = C h (h / max(1, T))^p, not below 64 eps of the times that occur; T is the time of the motion at the
+start, its size over its speed, so that in small units of time (T = 1000 ms) an event is no wider than in large ones:
 
     impact     smooth to the beginning of the interval, Moreau's step over it; then the modes of the contacts that rest
     opening    smooth to the middle of it; the contact carries no force any more
@@ -61,9 +62,10 @@ class EventLoop:
         self._shape, self._n = (layout.contacts, layout.directions), layout.n
         self._bilateral, self._no_forces = layout.m + layout.k > 0, np.zeros(layout.m + layout.k)
         self._floor = TIME_FLOOR * max(abs(t0), abs(t1))
-        self._width = max(min(method.constant * h ** (method.order + 1), h / 16), self._floor)
-        self._how = h, steps, engine, self._width, fresh
-        self.pieces = Pieces(system, method, layout, start.rows, *self._how)
+        self._width = self._width_of(h, 1.0)
+        self._how = h, steps, engine
+        self._fresh = fresh
+        self.pieces = Pieces(system, method, layout, start.rows, *self._how, self._width, fresh)
         self._h, self._far, self._fast = h, 0.0, 0.0
         self.t = t0
         self.y = np.concatenate([state.q, state.p if system.gives_velocity else state.v])
@@ -77,6 +79,11 @@ class EventLoop:
         self._t0 = t0
         self.chunks = SmoothChunks(self.pieces, h, steps)
         self.trail: Trail | None = None  # where there is one, the moves are noted
+
+    def _width_of(self, h: float, slow: float) -> float:
+        """hbar, for motions that take so long."""
+        method = self._method
+        return max(min(method.constant * h * (h / slow) ** method.order, h / 16), self._floor)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -185,7 +192,7 @@ class EventLoop:
         better = better_rows(scaled_gradients(self._system, self.t, q), rows)
         if better != rows:
             self._rows = better
-            self.pieces = Pieces(self._system, self._method, self._layout, better, *self._how)
+            self.pieces = Pieces(self._system, self._method, self._layout, better, *self._how, self._width, self._fresh)
 
     def row(self, iterations: int) -> Rows:
         """The present state, with the multipliers in its mode and the impulses since they were last set to zero."""
@@ -271,6 +278,8 @@ class EventLoop:
         """Impacts at once where a closed contact approaches, then the modes of the contacts that rest."""
         watched = self._watch()
         limits = self._touching_limits(watched)
+        speed = max(np.max(np.abs(watched.velocity)), np.sqrt(self._far * np.max(np.abs(watched.acceleration))))
+        self._width = self.pieces.width = self._width_of(self._h, max(1.0, self._far / speed if speed > 0 else 0.0))
         hitting = (watched.gap <= limits.gap) & (watched.velocity[:, 0] < -limits.velocity)
         none = np.zeros(self._shape[0], bool)
         if np.any(hitting):

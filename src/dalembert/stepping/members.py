@@ -95,6 +95,7 @@ class Members:
     redundant: str = "refuse"
     h: float = 0.0
     strict: bool = False  # whether small penetrations are refused too
+    penetration: float | None = None  # what is accepted, where something was said
 
     @cached_property
     def first(self) -> AbstractSystem:
@@ -127,7 +128,7 @@ class Members:
         v0, p0 = (second[k], None) if name == "v0" else (None, second[k])
         return prepare_start(
             member(self.system, k), q[k], v0, p0, self.t0, project=self.project, redundant=self.redundant,
-            judged=Judged(self.strict, self.h),
+            judged=Judged(self.strict, self.h, self.penetration),
         )  # fmt: skip
 
     @cached_property

@@ -48,6 +48,7 @@ class Options:
     checkpoint: Keeping | None = None
     traced_check: bool = True  # of a traced run: whether a step that fails raises an error
     events: tuple[Event, ...] = ()
+    penetration: float | None = None  # what contacts may penetrate at the start, relative to the size of a gap
     any_velocity: bool = False  # accept a velocity off the constraints, as states of methods that do not keep them have
 
     def bar(self, steps: int) -> AbstractContextManager[Callable[[float], None]]:
@@ -139,6 +140,8 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     single = not traced and kind.members is None
     one_size = not isinstance(options.h, Adaptive) and not is_sequence(options.h)
     _check_direction(system, method, options)
+    if options.penetration is not None and not system.provides("gap"):
+        raise InputError(f"{type(system).__name__} has no gap(t, q), so nothing penetrates: leave out penetration.")
     if options.events:
         _check_watched(options, method, single, one_size)
     if isinstance(system, Spheres) and not (single and one_size):
@@ -190,6 +193,11 @@ def _check_events(options: Options, kind: Kind, one_size: bool) -> None:
         raise InputError(
             "event capturing does not add up increments, its states are moved onto the contacts that hold: compensated "
             "has no meaning for it. Leave compensated out."
+        )
+    if options.penetration is not None:
+        raise InputError(
+            "event capturing looks for the times at which gaps close, and takes no start at which they are negative: "
+            "leave out penetration, and move q0 apart, or pass project=True."
         )
     if kind.traced and (options.engine == "xla" or options.progress or options.checkpoint):
         raise InputError(

@@ -43,7 +43,7 @@ def begin(
     """Consistent starting values that suit the method; `strict` refuses small penetrations too."""
     start = prepare_start(
         system, *given, t0, project=options.project, redundant=options.redundant, any_velocity=options.any_velocity,
-        judged=Judged(strict, usual_size(options.h)),
+        judged=Judged(strict, usual_size(options.h), options.penetration),
     )  # fmt: skip
     check_suits(system, method, start, t0)
     return start

@@ -194,6 +194,20 @@ def test_hamiltonian_and_simultaneous_lasting_contacts():
 # -- the run -------------------------------------------------------------------------------------------------------
 
 
+def test_events_are_as_narrow_in_milliseconds_as_in_seconds():
+    """C h^{p+1} alone would be h / 16 where a step has 20 units of time."""
+
+    def heights(length, time):
+        ball = da.system(
+            lambda t, q, v: 0.5 * (v @ v) - 9.81 * length / time**2 * q[0], gap=lambda t, q: q, restitution=0.7
+        )
+        method, end = da.EventCapturing(da.half_explicit(4)), 2.0 * time
+        return da.simulate(ball, method, [length], [0.0], t=(0.0, end), h=0.02 * time).q / length
+
+    for length, time in ((1e6, 1e3), (1e-6, 1e3), (1e9, 1e-3)):
+        assert heights(length, time) == pytest.approx(heights(1.0, 1.0), abs=2e-6)
+
+
 def test_events_are_a_readable_record(tmp_path):
     run = error(BouncingBall(), da.EventCapturing(da.half_explicit(3)), 101, end=4.0)[1]
     events = run.events
