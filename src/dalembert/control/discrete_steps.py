@@ -21,16 +21,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 from jax.flatten_util import ravel_pytree
 
-from ..engine import RowFunction, RowJacobian
+from ..engine import RowDerivatives, RowFunction
 from ..formulation import mechanics_of
 from ..method import Advance, Galerkin, Method, Spark, Step
 from ..method.polynomials import hermite
 from ..method.tableau import quadrature
-from ..problem import AbstractSystem, dependencies, inputs_of, lagrange_weights
-from ..stepping import Family, Layout, assemble, for_family, parameter_places
+from ..problem import dependencies, inputs_of, lagrange_weights
+from ..stepping import Family, Layout, assemble, for_family
+from .with_input import setting_inputs
 
 
 class Rule(NamedTuple):
@@ -109,9 +109,7 @@ class PlanSteps(NamedTuple):
     sizes: Sizes
     equations: tuple[str, ...]
     guess: RowFunction  # of (t, h, state, U, parameters): x
-    local: RowJacobian  # of (z, ...): cost, residual, end, path, forces
-    values: RowFunction  # the same without derivatives
-    curvature: RowJacobian  # of (z, factors, ...): the gradient by z of factors . local
+    local: RowDerivatives  # of (z, ...): cost, residual, end, path, forces
     multipliers: RowFunction  # of (z, ...): lam and psi at the end of the step
 
 
@@ -121,7 +119,7 @@ def plan_steps(
 ) -> PlanSteps:  # fmt: skip
     """The step of a system that is `driven` at the points; z = (s, x, U, t_0, T)."""
     member = family.at(np.zeros(family.size))
-    functions, with_input, n = assemble(member, method, layout, None), _setting_inputs(member), layout.n
+    functions, with_input, n = assemble(member, method, layout, None), setting_inputs(member), layout.n
     inputs, summed = inputs_of(member).size, functions.n_summed
     sizes = Sizes(3 * n, functions.size, inputs * len(points), path_size, _forces_of(wishes, layout))
     rule = rule_of(method)
@@ -141,11 +139,11 @@ def plan_steps(
         inside = _inside(method, step, x, Advance(*layout.unflatten(found)))
         cost = jnp.zeros(())
         for theta, weight in zip(*rule, strict=True) if wishes.cost else ():
-            u = lagrange_weights(points, jnp.asarray(theta)) @ values
+            u = lagrange_weights(points, np.asarray(theta)) @ values
             cost = cost + weight * h * jnp.reshape(wishes.cost(t + theta * h, *inside(theta), u), ())
         path = jnp.zeros(0)
         if wishes.path is not None:
-            u = lagrange_weights(points, jnp.asarray(0.0)) @ values
+            u = lagrange_weights(points, np.asarray(0.0)) @ values
             path = jnp.ravel(wishes.path(t, step.start.q, step.start.v, u))
         residual, end = functions.residual(x, t, h, state, parameters), advance(state, found)
         forces = jnp.zeros(0)
@@ -158,36 +156,10 @@ def plan_steps(
         state, x, _, t, h, parameters = parts(z, *rest)
         return functions.finish(x, t, h, state, parameters)[3 * n :]
 
-    # derived twice, and evaluated alone: what is traced once need not go through the user's code again
-    sizes_in = (sum(sizes[:3]) + 2, None, None, family.size)
-    closed = jax.make_jaxpr(local)(*(jax.ShapeDtypeStruct(() if k is None else (k,), jnp.float64) for k in sizes_in))
-
-    def traced(*arguments):
-        return jaxpr_as_fun(closed)(*arguments)[0]
-
-    def slope(z, factors, *rest):
-        return jax.grad(lambda z: factors @ traced(z, *rest))(z)
-
     def guess(t, h, state, U, parameters):
         return functions.guess(t, h, state, with_input(parameters, t, h, U))
 
-    return PlanSteps(
-        sizes, functions.equations, RowFunction(guess), RowJacobian(traced), RowFunction(traced), RowJacobian(slope),
-        RowFunction(held),
-    )  # fmt: skip
-
-
-def _setting_inputs(member: AbstractSystem) -> Callable:
-    """The parameters of a step from t to t + h with the inputs U."""
-    places, inputs = parameter_places(member), inputs_of(member).size
-
-    def with_input(parameters, t, h, U):
-        if not inputs:
-            return parameters
-        parameters = jax.lax.dynamic_update_slice(parameters, U, (places["input_values"].start,))
-        return jax.lax.dynamic_update_slice(parameters, jnp.stack([t, h]), (places["input_span"].start,))
-
-    return with_input
+    return PlanSteps(sizes, functions.equations, RowFunction(guess), RowDerivatives(local), RowFunction(held))
 
 
 def _forces_of(wishes: Wishes, layout: Layout) -> int:
@@ -235,8 +207,7 @@ def conditions(wishes: Wishes, y, n: int, t0, T, given) -> Any:
 class PlanEnds(NamedTuple):
     """The traced ends of a plan: of (y, ...), y = (s_0, s_N, U, t_0, T)."""
 
-    local: RowJacobian  # final cost, state at the start, conditions, path at the end
-    curvature: RowJacobian
+    local: RowDerivatives  # final cost, state at the start, conditions, path at the end
 
 
 @for_family(maxsize=32)
@@ -262,11 +233,8 @@ def plan_ends(family: Family, layout: Layout, points: tuple[float, ...], wishes:
         rows = conditions(wishes, jnp.concatenate([q0, v0, q1, v1]), n, t0, T[0], given)
         path = jnp.zeros(0)
         if wishes.path is not None:
-            u = lagrange_weights(points, jnp.asarray(1.0)) @ jnp.reshape(U, (len(points), inputs))
+            u = lagrange_weights(points, np.asarray(1.0)) @ jnp.reshape(U, (len(points), inputs))
             path = jnp.ravel(wishes.path(t1, q1, v1, u))
         return jnp.concatenate([final[None], begin, rows, path])
 
-    def slope(y, factors, *rest):
-        return jax.grad(lambda y: factors @ local(y, *rest))(y)
-
-    return PlanEnds(RowJacobian(local), RowJacobian(slope))
+    return PlanEnds(RowDerivatives(local))

@@ -22,12 +22,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import null_space
 
-from ..engine import Function, RowJacobian
+from ..engine import Function, RowDerivatives
 from ..formulation import mechanics_of
 from ..problem import dependencies, undriven
 from ..stepping import Family, Layout, flat_parameters, for_family
@@ -60,8 +59,7 @@ class Return:
 class LinkFunctions(NamedTuple):
     """The traced link."""
 
-    local: RowJacobian  # of (y, parameters): the rows; y = (s-, s+, Lambda, M, t-, T, t+)
-    curvature: RowJacobian  # of (y, factors, parameters): the gradient by y of factors . rows
+    local: RowDerivatives  # of (y, parameters): the rows; y = (s-, s+, Lambda, M, t-, T, t+)
     names: tuple[str, ...]
 
 
@@ -93,13 +91,10 @@ def link_functions(family: Family, layout: Layout, forces: Any, returns: Return 
             e.velocity_constraint(t, q, v), e.constraint(t, q), t1 - t0 - T if returns is None else jnp.zeros(0), push,
         ])  # fmt: skip
 
-    def slope(y, factors, parameters):
-        return jax.grad(lambda y: factors @ rows(y, parameters))(y)
-
     what = [f"q[{j}]" for j in kept] + [f"the momentum[{j % n}]" for j in range(2 * n)]
     what += [f"the velocity along constraint {j}" for j in range(m + k)] + [f"constraint {j}" for j in range(m)]
     names = (*what, *(["the time"] if returns is None else []))
-    return LinkFunctions(RowJacobian(rows), RowJacobian(slope), names)
+    return LinkFunctions(RowDerivatives(rows), names)
 
 
 class Joint(NamedTuple):

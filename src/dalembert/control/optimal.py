@@ -185,7 +185,7 @@ def _why_not(problem: Problem, solution: Solution, slacks: float) -> str:
 
 def _check_finite(problem: Transcription, z: np.ndarray) -> None:
     """A cost or path that is no number along the guess is refused."""
-    values = problem.functions.values(*problem._arguments(z))
+    values = problem.functions.local.values(*problem._arguments(z))
     sizes = problem.sizes
     first_path = 1 + sizes.unknowns + sizes.state
     for name, part in (("cost", values[:, :1]), ("path", values[:, first_path : first_path + sizes.path])):
@@ -202,7 +202,7 @@ def _check_finite(problem: Transcription, z: np.ndarray) -> None:
         raise InputError(
             f"the equations of the motion are not finite along the guess, in step {k + 1}; pass another guess=...."
         )
-    last = problem.ends.local(*problem._end_arguments(z)).values[0]
+    last = problem.ends.local.values(*problem._end_arguments(z))[0]
     if not np.all(np.isfinite(last)):
         raise InputError("final, start, end or path is not finite at the ends of the guess; check them there.")
 
@@ -232,7 +232,7 @@ def plan_of(problem: Transcription, solution: Solution, seconds: float, beyond: 
     status = Status(OK, asked.steps, float(times[-1]), f"ok: {asked.steps} steps, cost {cost:.6g}")
     U, used = problem.inputs(z), None
     if asked.inputs.size:
-        ends = [np.asarray(lagrange_weights(asked.points, np.asarray(theta))) for theta in (0.0, 1.0)]
+        ends = [lagrange_weights(asked.points, np.asarray(theta)) for theta in (0.0, 1.0)]
         used = np.concatenate([(ends[0] @ U[0])[None], np.einsum("i,kij->kj", ends[1], U)])
     run = Run(asked.system, asked.method, asked.layout, None, times, full, counts, counts, status,
               T / asked.steps, stats, inputs=used)  # fmt: skip

@@ -45,7 +45,6 @@ class Phased:
             end = link.first.row + link.row_count
             self.row_upper[end - link.rows.forces : end] = np.inf
         self.pattern = self._pattern()
-        self._keep: np.ndarray | None = None
         self._hessian_pattern: tuple[np.ndarray, np.ndarray] | None = None
 
     def _bounds(self, name: str, free: float) -> np.ndarray:
@@ -124,7 +123,7 @@ class Phased:
 
     def _link_curvature(self, z: np.ndarray, multipliers: np.ndarray, link: Link) -> Any:
         own = multipliers[link.first.row : link.first.row + link.row_count]
-        return link.functions.curvature(z[link.places][None], own[None], link.parameters[None])
+        return link.functions.local.curvature(z[link.places][None], own[None], link.parameters[None])
 
     def hessian_entries(self, z: np.ndarray, multipliers: np.ndarray, scale: float = 1.0) -> np.ndarray:
         """The lower triangle of the second derivatives of scale cost + multipliers . rows; several entries may lie in
@@ -134,22 +133,21 @@ class Phased:
         for link in self.links:
             local.append(self._link_curvature(z, multipliers, link))
             found += [local[-1].entries[0], np.full(link.dependent.shape[1], scale)]
-        entries = np.concatenate(found)
-        if self._keep is None:
-            rows, columns = self._curvature_places(local)
-            self._keep = rows >= columns
-            self._hessian_pattern = rows[self._keep], columns[self._keep]
-        return entries[self._keep]
+        if self._hessian_pattern is None:
+            self._hessian_pattern = self._curvature_places(local)
+        return np.concatenate(found)
 
     def _curvature_places(self, local: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the entries of the second derivatives."""
         rows, columns = [], []
         for part, first in zip(self.parts, self.offsets[:-1], strict=True):
             rows.append(first + part.hessian_pattern[0])
             columns.append(first + part.hessian_pattern[1])
         for link, one in zip(self.links, local, strict=True):
             slacks = np.arange(link.slacks.start, link.slacks.stop)
-            rows += [link.places[one.row], slacks]
-            columns += [link.places[one.column], slacks]
+            pair = link.places[one.row], link.places[one.column]
+            rows += [np.maximum(*pair), slacks]
+            columns += [np.minimum(*pair), slacks]
         return np.concatenate(rows), np.concatenate(columns)
 
     @property

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,9 +23,10 @@ from ..errors import StepFailure
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem
-from ..stepping import Family, Layout, assemble, flat_parameters, for_family, layout_of, parameter_places
+from ..stepping import Family, Layout, assemble, flat_parameters, for_family, layout_of
 from ..trajectory import Trajectory
 from .step_maps import StepParts
+from .with_input import setting_inputs
 
 
 class RunSensitivity(NamedTuple):
@@ -41,18 +41,13 @@ class RunSensitivity(NamedTuple):
 def _parts(family: Family, method: Method, layout: Layout, which: tuple[int, ...]) -> StepParts:
     """The traced step of a system, with some of its parameters as unknowns; `driven` where it has inputs."""
     member, n = family.at(np.zeros(family.size)), layout.n
-    functions, places = assemble(member, method, layout, None), parameter_places(member)
+    functions, with_input = assemble(member, method, layout, None), setting_inputs(member)
     size, summed = functions.size, functions.n_summed
     spread, kept = np.zeros((family.size, len(which))), np.ones(family.size)
     spread[list(which), np.arange(len(which))], kept[list(which)] = 1.0, 0.0
-    has_inputs = "input_values" in places  # and not only declared ones, which are zero
 
     def at(theta, U, t, h, parameters):
-        parameters = kept * parameters + spread @ theta
-        if not has_inputs:
-            return parameters
-        parameters = jax.lax.dynamic_update_slice(parameters, U, (places["input_values"].start,))
-        return jax.lax.dynamic_update_slice(parameters, jnp.stack([t, h]), (places["input_span"].start,))
+        return with_input(kept * parameters + spread @ theta, t, h, U)
 
     def full(s):
         return jnp.concatenate([s, jnp.zeros(layout.n_state - 3 * n)])

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,7 +20,8 @@ from ..errors import StepFailure
 from ..formulation import mechanics_of
 from ..method import Method
 from ..problem import AbstractSystem, driven, inputs_of
-from ..stepping import Family, Layout, assemble, check_fit, flat_parameters, for_family, layout_of, parameter_places
+from ..stepping import Family, Layout, assemble, check_fit, flat_parameters, for_family, layout_of
+from .with_input import setting_inputs
 
 
 class StepMaps(NamedTuple):
@@ -48,15 +48,7 @@ def step_parts(family: Family, method: Method, layout: Layout, points: tuple[flo
     member = family.at(np.zeros(family.size))
     functions = assemble(member, method, layout, None)
     size, summed = functions.size, functions.n_summed
-    places = parameter_places(member)
-    u_place = places.get("input_values")
-
-    def with_input(parameters, t, h, u):
-        if u_place is None:
-            return parameters
-        span = jnp.stack([t, h])
-        parameters = jax.lax.dynamic_update_slice(parameters, u, (u_place.start,))
-        return jax.lax.dynamic_update_slice(parameters, span, (places["input_span"].start,))
+    with_input = setting_inputs(member)
 
     def block(z, t, h, parameters):
         x, state, u = z[:size], z[size : size + layout.n_state], z[size + layout.n_state :]

@@ -220,8 +220,8 @@ class Transcription:
 
     def evaluate(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Cost and rows alone."""
-        local = self.functions.values(*self._arguments(z))
-        end = self.ends.local(*self._end_arguments(z)).values[0]
+        local = self.functions.local.values(*self._arguments(z))
+        end = self.ends.local.values(*self._end_arguments(z))[0]
         return self._cost(z, local, end), self._rows(z, local, end)
 
     def _cost(self, z: np.ndarray, local: np.ndarray, end: np.ndarray) -> float:
@@ -292,8 +292,8 @@ class Transcription:
         own, last = self._factors(multipliers, scale)
         arguments, end = self._arguments(z), self._end_arguments(z)
         return (
-            self.functions.curvature(arguments[0], own, *arguments[1:]),
-            self.ends.curvature(end[0], last[None], *end[1:]),
+            self.functions.local.curvature(arguments[0], own, *arguments[1:]),
+            self.ends.local.curvature(end[0], last[None], *end[1:]),
         )
 
     def hessian_entries(self, z: np.ndarray, multipliers: np.ndarray, scale: float = 1.0) -> np.ndarray:
@@ -302,17 +302,14 @@ class Transcription:
         local, end = self._curvature(z, multipliers, scale)
         slacks = self.dependent.shape[1]
         if self._hessian_pattern is None:
-            rows, columns = self._places[0][:, local.row], self._places[0][:, local.column]
-            last = self._places[1]
+            step, last = self._places
+            pairs = [(step[:, local.row].ravel(), step[:, local.column].ravel()), (last[end.row], last[end.column])]
             diagonal = np.concatenate([self._slack_at + np.arange(slacks), np.arange(self.count)])
-            rows = np.concatenate([rows.ravel(), last[end.row], diagonal])
-            columns = np.concatenate([columns.ravel(), last[end.column], diagonal])
-            self._lower = rows >= columns
-            self._hessian_pattern = rows[self._lower], columns[self._lower]
-        entries = np.concatenate(
+            rows = np.concatenate([*(np.maximum(*pair) for pair in pairs), diagonal])
+            self._hessian_pattern = rows, np.concatenate([*(np.minimum(*pair) for pair in pairs), diagonal])
+        return np.concatenate(
             [local.entries.ravel(), end.entries.ravel(), np.full(slacks, scale), scale * self._weights]
         )
-        return entries[self._lower]
 
     @property
     def hessian_pattern(self) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ from .derivatives.choice import reason_for_xla
 from .derivatives.operation import Task, native_run
 from .derivatives.recorded import Forward, Grid, differentiable
 from .functions.batched import RowFunction, RowSolver
-from .functions.batched_jacobian import RowJacobian, RowNewton
+from .functions.batched_jacobian import RowDerivatives, RowJacobian, RowNewton
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
 from .runners.alternating import Alternating
@@ -64,6 +64,7 @@ __all__ = [
     "Phase",
     "PhasedRun",
     "Rescue",
+    "RowDerivatives",
     "RowFunction",
     "RowJacobian",
     "RowNewton",

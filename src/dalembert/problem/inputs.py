@@ -166,15 +166,17 @@ def undriven(system: Any) -> Any:
 
 
 def lagrange_weights(points: tuple[float, ...], theta) -> Any:
-    """The weights of values at the points in the polynomial through them, at theta."""
+    """The weights of values at the points in the polynomial through them, at theta; by numpy where theta is known to
+    it, so that nothing is compiled for a few numbers."""
+    numbers: Any = np if isinstance(theta, np.ndarray) else jnp
     weights = []
     for i, c in enumerate(points):
-        weight = jnp.ones_like(theta)
+        weight = numbers.ones_like(theta)
         for j, other in enumerate(points):
             if j != i:
                 weight = weight * (theta - other) / (c - other)
         weights.append(weight)
-    return jnp.stack(weights)
+    return numbers.stack(weights)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ steps of a boundary-value problem.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy as np
 
 from ...errors import UnsupportedByEngine
 from ..program.array_program import ArrayProgram
-from ..trace.tracing import trace_with_entries
+from ..trace.tracing import NoRule, pushed_forward, trace_with_entries
 from ..values.array_values import ArrayEvaluator
 from .function import Function, find_root
 
@@ -78,22 +79,119 @@ class _Traced:
     """The function and its Jacobian as a program in arrays, walked for many rows."""
 
     def __init__(self, function: Callable, shapes: tuple) -> None:
-        program = ArrayProgram()
-        inputs = [program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
-        outputs, (self._row, self._column, entries) = trace_with_entries(program, function, *inputs)
-        self._count = len(outputs)
-        self._evaluate = ArrayEvaluator(program, np.concatenate([outputs, entries]))
-        self._rows_at_a_time = max(16, NUMBERS_AT_A_TIME // len(program))
+        self.program = ArrayProgram()
+        inputs = [self.program.inputs(_kind(k), math.prod(shape)).reshape(shape) for k, shape in enumerate(shapes)]
+        self.x, self.outputs = inputs[0], np.zeros(0, np.int64)
+        self.outputs, (self.row, self.column, self.entries) = trace_with_entries(self.program, function, *inputs)
+        self._walk = _Walk(self.program, np.concatenate([self.outputs, self.entries]))
 
     def __call__(self, arrays: list[np.ndarray]) -> RowValues:
+        numbers, count = self._walk(arrays), len(self.outputs)
+        return RowValues(numbers[:, :count], numbers[:, count:], self.row, self.column)
+
+
+class _Walk:
+    """Operations of a program in arrays, walked for many rows; `kinds` are those of the arguments."""
+
+    def __init__(self, program: ArrayProgram, outputs: np.ndarray, kinds: tuple[str, ...] = ()) -> None:
+        self._evaluate, self._size, self._kinds = ArrayEvaluator(program, outputs), len(outputs), kinds
+        self._rows_at_a_time = max(16, NUMBERS_AT_A_TIME // len(program))
+
+    def __call__(self, arrays: list[np.ndarray]) -> np.ndarray:
+        """One row of numbers for every row of the arguments."""
         total, pieces = len(arrays[0]), []
+        kinds = self._kinds or tuple(_kind(k) for k in range(len(arrays)))
         for first in range(0, total, self._rows_at_a_time):
             count = min(self._rows_at_a_time, total - first)
-            inputs = {_kind(k): a[first : first + count].reshape(count, -1).T for k, a in enumerate(arrays)}
+            inputs = {
+                kind: a[first : first + count].reshape(count, -1).T for kind, a in zip(kinds, arrays, strict=True)
+            }
             numbers = self._evaluate(inputs)
             pieces.append(np.broadcast_to(numbers, (len(numbers), count)).T)
-        numbers = np.concatenate(pieces) if pieces else np.zeros((0, self._count + len(self._row)))
-        return RowValues(numbers[:, : self._count], numbers[:, self._count :], self._row, self._column)
+        return np.concatenate(pieces) if pieces else np.zeros((0, self._size))
+
+
+class RowDerivatives:
+    """`function(x, *rest)`, its derivative by x, and the second derivatives of factors . function, for arrays with one
+    row a state. Traced once: the second derivatives follow from the operations of the first."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        self._traced: dict[tuple, _Traced | None] = {}
+        self._alone: dict[tuple, _Walk] = {}
+        self._second: dict[tuple, _Second | None] = {}
+        self._first = RowJacobian(function)
+        self._slope = RowJacobian(lambda x, factors, *rest: jax.grad(lambda x: factors @ function(x, *rest))(x))
+
+    def __call__(self, *arguments) -> RowValues:
+        """Values and first derivatives."""
+        arrays, traced = self._at(arguments)
+        return self._first(*arrays) if traced is None else traced(arrays)
+
+    def values(self, *arguments) -> np.ndarray:
+        """Values alone."""
+        arrays, traced = self._at(arguments)
+        if traced is None:
+            return self._first(*arrays).values
+        shapes = tuple(a.shape[1:] for a in arrays)
+        if shapes not in self._alone:
+            self._alone[shapes] = _Walk(traced.program, traced.outputs)
+        return self._alone[shapes](arrays)
+
+    def curvature(self, x, factors, *rest) -> RowValues:
+        """The gradient of factors . function by x, and the entries at and below the diagonal of its second
+        derivatives."""
+        arrays, traced = self._at((x, *rest))
+        shapes, factors = tuple(a.shape[1:] for a in arrays), np.asarray(factors, dtype=np.float64)
+        if shapes not in self._second:
+            self._second[shapes] = None
+            if traced is not None:
+                with contextlib.suppress(NoRule):
+                    self._second[shapes] = _Second(traced, len(arrays))
+        second = self._second[shapes]
+        if second is not None:
+            return second([*arrays, factors])
+        found = self._slope(arrays[0], factors, *arrays[1:])
+        below = found.row >= found.column
+        return RowValues(found.values, found.entries[:, below], found.row[below], found.column[below])
+
+    def _at(self, arguments) -> tuple[list[np.ndarray], _Traced | None]:
+        arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
+        shapes = tuple(a.shape[1:] for a in arrays)
+        if shapes not in self._traced:
+            try:
+                self._traced[shapes] = _Traced(self._function, shapes)
+            except UnsupportedByEngine:
+                self._traced[shapes] = None
+        return arrays, self._traced[shapes]
+
+
+class _Second:
+    """The gradient of factors . function and its derivatives, from the operations f_r,c of the Jacobian::
+
+    gradient_c = sum_r factors_r f_r,c
+    """
+
+    def __init__(self, first: _Traced, arguments: int) -> None:
+        program, size = first.program, len(first.x)
+        factors = program.inputs("factors", len(first.outputs))
+        terms = program.mul(factors[first.row], first.entries)
+        order = np.argsort(first.column, kind="stable")
+        columns, terms = first.column[order], terms[order]
+        number = np.arange(len(columns)) - np.searchsorted(columns, columns)  # of a term in its column
+        gradient = np.full(size, program.zero)
+        for k in range(int(number.max(initial=-1)) + 1):
+            here = number == k
+            gradient[columns[here]] = program.add(gradient[columns[here]], terms[here])
+        row, column, entries = program.entries(pushed_forward(program, first.x, gradient))
+        below = row >= column
+        self._size, self._row, self._column = size, row[below], column[below]
+        kinds = (*(_kind(k) for k in range(arguments)), "factors")
+        self._walk = _Walk(program, np.concatenate([gradient, entries[below]]), kinds)
+
+    def __call__(self, arrays: list[np.ndarray]) -> RowValues:
+        numbers = self._walk(arrays)
+        return RowValues(numbers[:, : self._size], numbers[:, self._size :], self._row, self._column)
 
 
 def _kind(k: int) -> str:
