@@ -316,6 +316,8 @@ def measure_claims(
     the measure that takes seconds.
     """
     instance("method", method, Method, "a method such as da.Rattle()")
+    if setting is not None:
+        instance("setting", setting, Setting, "a Setting, over which time and with which step sizes")
     system = prepared(system)
     begin: Any = getattr(system, "start", None)
     if q0 is None and v0 is None and callable(begin):

@@ -189,7 +189,7 @@ def end_errors(
     if hs.ndim != 1 or not np.all(hs > 0):
         raise InputError(f"hs must be positive step sizes of shape (k,), got {shown(hs)}.")
     for quantity in named.values():
-        if not callable(quantity):
+        if not callable(quantity) or isinstance(quantity, type):
             choice("quantity", quantity, QUANTITIES)
     if reference is None:
         reference = reference_solution(system, q0, v0, (t0, t1))
