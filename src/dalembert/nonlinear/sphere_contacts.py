@@ -23,8 +23,6 @@ from .compilation import compiled
 
 #: Cells of the grid per sphere, at most.
 CELLS_PER_SPHERE = 8
-#: The energy by which residuals are measured is at most so many times that of the free velocities.
-LARGEST_GROWTH = 1e6
 
 
 class Bodies(NamedTuple):
@@ -195,121 +193,12 @@ def relative(pairs, normal, velocity, bodies):
 
 
 @compiled
-def put_into_cones(normal, impulse, friction):
-    """Impulses, (contacts, 3), turned to new normals; what pulls, or pushes sideways more than friction, is cut."""
-    for c in range(len(impulse)):
-        n, p = normal[c], impulse[c]
-        along = n[0] * p[0] + n[1] * p[1] + n[2] * p[2]
-        x, y, z = p[0] - along * n[0], p[1] - along * n[1], p[2] - along * n[2]
-        along, length = max(along, 0.0), np.sqrt(x * x + y * y + z * z)
-        part = min(1.0, friction[c] * along / length) if length > 0.0 else 0.0
-        p[0], p[1], p[2] = along * n[0] + part * x, along * n[1] + part * y, along * n[2] + part * z
-
-
-@compiled
 def with_impulses(pairs, normal, impulse, free, bodies):
     """The velocities that impulses make of the free ones."""
     velocity = free.copy()
     for c in range(len(pairs)):
         _push(c, pairs, normal, impulse[c, 0], impulse[c, 1], impulse[c, 2], velocity, bodies)
     return velocity
-
-
-@compiled
-def _wanted(c, normal, impulse, u_x, u_y, u_z, extra, a, b, mu):
-    """The impulse of one contact that answers its velocity, all others being as they are; `extra` is rho U_n-.
-
-    Many arguments: compiled by numba, which takes arrays and numbers, no records.
-    """
-    n_x, n_y, n_z = normal[c, 0], normal[c, 1], normal[c, 2]
-    p_x, p_y, p_z = impulse[c, 0], impulse[c, 1], impulse[c, 2]
-    u_n, p_n = u_x * n_x + u_y * n_y + u_z * n_z, p_x * n_x + p_y * n_y + p_z * n_z
-    new = max(p_n - (u_n + extra) / a, 0.0)
-    x = p_x - p_n * n_x - (u_x - u_n * n_x) / b
-    y = p_y - p_n * n_y - (u_y - u_n * n_y) / b
-    z = p_z - p_n * n_z - (u_z - u_n * n_z) / b
-    square, limit = x * x + y * y + z * z, mu * new
-    if square > limit * limit:
-        part = limit / np.sqrt(square)
-        x, y, z = part * x, part * y, part * z
-    return new * n_x + x, new * n_y + y, new * n_z + z
-
-
-@compiled
-def sweep_spheres(pairs, normal, impulse, extra, friction, mobility, velocity, bodies, sweeps):
-    """Gauss-Seidel over the contacts, forth and back by turns; `impulse` and `velocity` are overwritten.
-
-    Many arguments: compiled by numba, which takes arrays and numbers, no records.
-    """
-    normal_part, tangential = mobility
-    count = len(pairs)
-    for done in range(sweeps):
-        for m in range(count):
-            c = m if done % 2 == 0 else count - 1 - m
-            u_x, u_y, u_z = _relative(c, pairs, normal, velocity, bodies)
-            x, y, z = _wanted(
-                c, normal, impulse, u_x, u_y, u_z, extra[c], normal_part[c], tangential[c], friction[c]
-            )  # fmt: skip
-            d_x, d_y, d_z = x - impulse[c, 0], y - impulse[c, 1], z - impulse[c, 2]
-            if d_x != 0.0 or d_y != 0.0 or d_z != 0.0:
-                _push(c, pairs, normal, d_x, d_y, d_z, velocity, bodies)
-                impulse[c, 0], impulse[c, 1], impulse[c, 2] = x, y, z
-
-
-@compiled
-def residual_of_spheres(pairs, normal, impulse, extra, friction, mobility, velocity, free, bodies):
-    """The largest |x - P(x - u)| over the square root of an energy, as `friction_residual` measures it, with s^2 the
-    mean of a, b, b: x = s P, u = U / s, and g = max |U_free / s|.
-
-    Many arguments: compiled by numba, which takes arrays and numbers, no records.
-    """
-    normal_part, tangential = mobility
-    worst, largest, size = 0.0, 0.0, 0.0
-    for c in range(len(pairs)):
-        square = (normal_part[c] + 2.0 * tangential[c]) / 3.0
-        s = np.sqrt(square)
-        u_x, u_y, u_z = _relative(c, pairs, normal, velocity, bodies)
-        x, y, z = _wanted(c, normal, impulse, u_x, u_y, u_z, extra[c], square, square, friction[c])
-        p_x, p_y, p_z = impulse[c, 0], impulse[c, 1], impulse[c, 2]
-        worst = max(worst, s * abs(x - p_x), s * abs(y - p_y), s * abs(z - p_z))
-        largest = max(largest, s * abs(p_x), s * abs(p_y), s * abs(p_z))
-        u_x, u_y, u_z = _relative(c, pairs, normal, free, bodies)
-        size = max(size, abs(u_x) / s, abs(u_y) / s, abs(u_z) / s, abs(extra[c]) / s)
-    if size == 0.0:
-        size = 1.0
-    return worst / np.sqrt(min(max(size * largest, size**2), LARGEST_GROWTH * size**2))
-
-
-@compiled
-def improve(pairs, centres, start, free, impulse, law, bodies, h, theta, aim, rounds, sweeps):
-    """Rounds of sweeps, each in the geometry of the middle of the step that the one before led to; `impulse` is
-    overwritten. `law` is (restitution, friction).
-
-    Gives normals, rho U_n-, the velocities at the end, the residual there, and how many sweeps were taken: the rounds
-    end where the residual is at most `aim`.
-
-    Many arguments: compiled by numba, which takes arrays and numbers, no records.
-    """
-    count, (restitution, coefficient) = len(pairs), law
-    mobility, friction = mobilities(pairs, bodies), np.full(count, coefficient)
-    normal, _ = geometry(pairs, centres, bodies)
-    end = with_impulses(pairs, normal, impulse, free, bodies)
-    extra, middle, done = np.empty(count), np.empty_like(centres), 0
-    while True:
-        for i in range(len(centres)):
-            for k in range(3):
-                middle[i, k] = centres[i, k] + theta * h * ((1.0 - theta) * start[i, k] + theta * end[i, k])
-        normal, _ = geometry(pairs, middle, bodies)
-        for c in range(count):
-            x, y, z = _relative(c, pairs, normal, start, bodies)
-            extra[c] = restitution * (x * normal[c, 0] + y * normal[c, 1] + z * normal[c, 2])
-        put_into_cones(normal, impulse, friction)
-        end = with_impulses(pairs, normal, impulse, free, bodies)
-        residual = residual_of_spheres(pairs, normal, impulse, extra, friction, mobility, end, free, bodies)
-        if residual <= aim or done == rounds:
-            return normal, extra, end, residual, done * sweeps
-        sweep_spheres(pairs, normal, impulse, extra, friction, mobility, end, bodies, sweeps)
-        done += 1
 
 
 @compiled
