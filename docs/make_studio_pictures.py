@@ -5,6 +5,7 @@ With a folder as its argument it writes them there.
 
 from __future__ import annotations
 
+import io
 import pathlib
 import shutil
 import sys
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -30,10 +32,12 @@ def at(time: float) -> Callable[[Any], None]:
 def beside(page: Any) -> None:
     """A second method, and what both of them cost."""
     page.select_option("#beside", "gauss-spark-2")
+    page.locator("#h").fill("0.1")
+    page.locator("#h").press("Enter")
     page.wait_for_timeout(2000)
     page.click("#work")
     page.wait_for_selector("html[data-work]", state="attached", timeout=60_000)
-    at(4.0)(page)
+    at(9.0)(page)
 
 
 def fan(page: Any) -> None:
@@ -53,18 +57,27 @@ def pull(page: Any) -> None:
     """A point that is held."""
     page.click("#pull")
     page.wait_for_selector("html[data-live]", state="attached", timeout=60_000)
-    box = page.locator("#scene").bounding_box()
-    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    for _ in range(40):  # until the pointer meets a point that moves
-        page.mouse.move(*middle)
+    for _ in range(20):  # until the pointer meets a point that moves
+        x, y = red(page)
+        page.mouse.move(x, y)
         page.mouse.down()
-        page.mouse.move(middle[0] + 60, middle[1] - 40)
-        page.wait_for_timeout(150)
         if page.locator("canvas.held").count():
             break
         page.mouse.up()
-    page.mouse.move(middle[0] + 150, middle[1] - 110, steps=12)
-    page.wait_for_timeout(1200)
+    box = page.locator("#scene").bounding_box()
+    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 0.3 * box["height"], steps=12)
+    page.wait_for_timeout(2500)
+
+
+def red(page: Any) -> tuple[float, float]:
+    """The middle of what is red in the scene, in pixels of the page."""
+    box = page.locator("#scene").bounding_box()
+    with Image.open(io.BytesIO(page.locator("#scene").screenshot())) as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)
+    rows, columns = np.nonzero((pixels[..., 0] > 120) & (pixels[..., 1:].max(axis=2) < 0.55 * pixels[..., 0]))
+    if not len(rows):
+        return box["x"] + 1, box["y"] + box["height"] - 1
+    return box["x"] + float(np.median(columns)), box["y"] + float(np.median(rows))
 
 
 def dark(page: Any) -> None:
@@ -73,9 +86,12 @@ def dark(page: Any) -> None:
     at(2.5)(page)
 
 
-def top(page: Any) -> None:
-    """From above."""
-    page.click("#look-top")
+def reactions(page: Any) -> None:
+    """The forces of the constraints."""
+    page.click("#reactions")
+    page.wait_for_selector("#force-scale", state="visible")
+    page.wait_for_selector("#scene[data-arrows]:not([data-arrows='0'])", timeout=60_000)
+    page.wait_for_selector("#progress", state="hidden", timeout=60_000)
     at(6.0)(page)
 
 
@@ -89,8 +105,8 @@ SHOTS: tuple[tuple[str, str, Callable[[Any], None] | None, dict[str, int]], ...]
     ("pulled", "show/chain", pull, WIDE),
     ("four-bar", "show/four-bar", at(2.0), WIDE),
     ("heavy-top", "show/heavy-top", dark, WIDE),
-    ("rolling-disc", "show/rolling-disc", top, WIDE),
-    ("contact", "show/bouncing-ball", at(1.0), WIDE),
+    ("rolling-disc", "show/rolling-disc", reactions, WIDE),
+    ("contact", "show/bouncing-ball", at(1.02), WIDE),
     ("forces", "show/rocking-block", at(0.5), WIDE),
     ("phone", "show/double-pendulum", at(3.0), PHONE),
 )

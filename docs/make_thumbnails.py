@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import pathlib
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
 from dalembert.gallery import SYSTEMS
 from dalembert.plots.geometry import checked_bars
-from dalembert.studio.computing import compute, has_points, points_of
+from dalembert.studio.computing import compute, corners_of, has_points, points_of
 from dalembert.studio.exhibit import gallery_exhibit
 from dalembert.studio.messages import RunRequest
 
@@ -49,10 +50,13 @@ def thumbnail(name: str) -> str:
     moment = int(MOMENT * len(t))
     ends = np.concatenate([places[moment], origin])
     lines = [np.stack([ends[-1 if end is None else end] for end in bar]) for bar in bars]
+    corners = corners_of(system, t[moment : moment + 1], q[moment : moment + 1])
+    outline = [] if corners is None else [flattened(corners)[0][[*face, *face[:1]]] for face in system.faces]
     moving = [k for k in range(places.shape[1]) if np.ptp(places[:, k], axis=0).max() > 1e-9]
     shown = moving if len(moving) <= FEW else moving[-1:]
-    parts = fitted([places[:, k] for k in shown] + lines + [places[moment]], True)
-    return drawn(parts[: len(shown)], parts[len(shown) : -1], list(parts[-1]))
+    parts = fitted([places[:, k] for k in shown] + lines + outline + [places[moment]], True)
+    first, last = len(shown), len(shown) + len(lines)
+    return drawn(parts[:first], parts[first:last], list(parts[-1]), parts[last:-1])
 
 
 def flattened(points: np.ndarray) -> np.ndarray:
@@ -74,9 +78,13 @@ def fitted(parts: list[np.ndarray], equal: bool) -> list[np.ndarray]:
     return [np.array([WIDTH, HEIGHT]) / 2 + (part - middle) * scale * [1, -1] for part in parts]
 
 
-def drawn(paths: list[np.ndarray], lines: list[np.ndarray], dots: list[np.ndarray]) -> str:
+def drawn(paths: list[np.ndarray], lines: list[np.ndarray], dots: list[np.ndarray], faces: Sequence = ()) -> str:
     """The picture as SVG."""
     parts = [
+        f'<polygon points="{text(face[:-1])}" fill="#8fa8c6" fill-opacity="0.6" stroke="#56616b" stroke-width="1.4"/>'
+        for face in faces
+    ]
+    parts += [
         f'<polyline points="{text(path)}" fill="none" stroke="{COLOURS[k % len(COLOURS)]}" stroke-width="1.2" '
         'stroke-opacity="0.55" stroke-linejoin="round"/>'
         for k, path in enumerate(paths)

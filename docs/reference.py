@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import dalembert as da
 
 PARTS = ("lagrangian", "hamiltonian", "holonomic", "nonholonomic", "force", "reaction", "gap", "tangent", "invariants",
-         "points", "sensors")  # fmt: skip
+         "points", "outline", "sensors")  # fmt: skip
 #: Members of classes that users call or write; of other classes the documentation of the class says it all.
 MEMBERS = {
     "System": PARTS,

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..problem import State, System
 from .elliptic import pendulum_swing
+from .outlines import CIRCLE, RING
 from .ready import Ready, Start, exact_state, given_or_default
 
 
@@ -72,6 +73,7 @@ class BeadOnRotatingHoop(Ready, System):
     radius: float = 1.0
     rate: float = 2.0
     mass: float = 1.0
+    faces = RING
     bars = ((None, 1), (1, 0))
 
     def lagrangian(self, t, q, v):
@@ -89,6 +91,11 @@ class BeadOnRotatingHoop(Ready, System):
 
     def invariants(self, t, q, p):
         return {"jacobi_integral": 0.5 * (p @ p) / self.mass - self.rate * (q[0] * p[1] - q[1] * p[0])}
+
+    def outline(self, t, q):
+        """The hoop."""
+        middle = self.radius * jnp.stack([jnp.cos(self.rate * t), jnp.sin(self.rate * t)])
+        return middle + self.radius * jnp.array(CIRCLE)
 
     def start(self) -> Start:
         """phi = 1, phi' = 0.5."""

@@ -24,6 +24,7 @@ class SlidingBlock(Ready, System):
     angle: float = 0.5
     gravity: float = 9.81
     mass: float = 1.0
+    faces = ((0, 1, 2, 3), (4, 5))
 
     def lagrangian(self, t, q, v):
         down = q[0] * jnp.sin(self.angle) - q[1] * jnp.cos(self.angle)
@@ -34,6 +35,20 @@ class SlidingBlock(Ready, System):
 
     def tangent(self, t, q):
         return jnp.array([[1.0, 0.0]])
+
+    def points(self, t, q):
+        """The middle of the foot of the block."""
+        return (q @ self._axes())[None]
+
+    def outline(self, t, q):
+        """The block and the slope."""
+        block = q + jnp.array([[-0.2, 0.0], [0.2, 0.0], [0.2, 0.24], [-0.2, 0.24]])
+        return jnp.concatenate([block, jnp.array([[-0.6, 0.0], [3.0, 0.0]])]) @ self._axes()
+
+    def _axes(self):
+        """Down the slope, and away from it, as rows."""
+        cosine, sine = jnp.cos(self.angle), jnp.sin(self.angle)
+        return jnp.array([[cosine, -sine], [sine, cosine]])
 
     def start(self) -> Start:
         return Start(jnp.zeros(2), jnp.array([-1.0, 0.0]), 2.0, 0.01)
@@ -67,6 +82,7 @@ class PendulumAndWall(Ready, System):
     gravity: float = 9.81
     mass: float = 1.0
     bars = ((None, 0),)
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v) - self.mass * self.gravity * q[1]
@@ -76,6 +92,12 @@ class PendulumAndWall(Ready, System):
 
     def gap(self, t, q):
         return q[:1] + self.distance
+
+    def outline(self, t, q):
+        """The wall."""
+        return jnp.stack(
+            [jnp.stack([-self.distance, -1.2 * self.length]), jnp.stack([-self.distance, 0 * self.length])]
+        )
 
     def start(self) -> Start:
         q0 = self.length * jnp.array([jnp.sin(1.0), -jnp.cos(1.0)])
@@ -131,12 +153,17 @@ class BallInBox(Ready, System):
     height: float = 0.7
     restitution: float = 0.9
     mass: float = 1.0
+    faces = ((0, 1), (1, 2), (2, 3), (3, 0))
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v)
 
     def gap(self, t, q):
         return jnp.array([q[0], self.width - q[0], q[1], self.height - q[1]])
+
+    def outline(self, t, q):
+        """The walls."""
+        return jnp.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]) * jnp.stack([self.width, self.height])
 
     def start(self) -> Start:
         return Start(jnp.array([0.3, 0.2]), jnp.array([1.3, -0.9]), 5.0, 0.05)

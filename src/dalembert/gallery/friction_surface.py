@@ -9,7 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..problem import OverdeterminedDAE, State
+from .outlines import net, path
 from .ready import Ready, Start
+
+#: Corners of the curve, and of each side of the net, in pictures.
+CURVE, NET = 41, 11
 
 
 class Overdetermined(Ready, OverdeterminedDAE):
@@ -81,6 +85,7 @@ class MassOnCubic(Overdetermined):
     cubic: float = 0.01
     friction_coefficient: float = 0.1
     friction_exponent: float = 0.85
+    faces = path(CURVE)
 
     def velocity(self, y, z):
         return z
@@ -95,6 +100,11 @@ class MassOnCubic(Overdetermined):
 
     def constraint(self, y):
         return y[1] - self.cubic * y[0] ** 3
+
+    def outline(self, t, q):
+        """The cubic."""
+        x = jnp.linspace(-11.0, 11.0, CURVE)
+        return jnp.stack([x, self.cubic * x**3], axis=1)
 
     def start_values(self) -> tuple[np.ndarray, np.ndarray]:
         y1, speed = 10.0, -3.6
@@ -118,6 +128,7 @@ class MassOnSurface(Overdetermined):
     gravity: float = 9.81
     friction_coefficient: float = 0.1
     friction_exponent: float = 0.85
+    faces = net(NET, NET)
 
     def height(self, x):
         """The surface over the horizontal plane."""
@@ -139,6 +150,12 @@ class MassOnSurface(Overdetermined):
 
     def constraint(self, y):
         return self._above(y)
+
+    def outline(self, t, q):
+        """The surface as a net."""
+        side = jnp.linspace(-1.6, 1.6, NET)
+        x = jnp.stack(jnp.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+        return jnp.concatenate([x, jax.vmap(self.height)(x)[:, None]], axis=1)
 
     def start_values(self) -> tuple[np.ndarray, np.ndarray]:
         x, speed = jnp.array([1.0, 0.5]), jnp.array([0.0, 2.0])

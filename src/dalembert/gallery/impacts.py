@@ -36,6 +36,7 @@ class BouncingBall(Ready, System):
     gravity: float = 2.0
     restitution: float = 0.5
     mass: float = 1.0
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v) - self.mass * self.gravity * q[0]
@@ -45,6 +46,10 @@ class BouncingBall(Ready, System):
 
     def points(self, t, q):
         return jnp.stack([jnp.zeros_like(q), q], axis=1)
+
+    def outline(self, t, q):
+        """The floor."""
+        return jnp.array([[-0.5, 0.0], [0.5, 0.0]])
 
     def start(self) -> Start:
         return Start(jnp.array([1.0]), jnp.array([0.0]), 5.0, 0.01)
@@ -97,6 +102,7 @@ class ImpactOscillator(Ready, System):
     mass: float = 1.0
     damping: float = 0.2
     stiffness: float = 20.0
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v) - 0.5 * self.stiffness * (q @ q)
@@ -109,6 +115,10 @@ class ImpactOscillator(Ready, System):
 
     def points(self, t, q):
         return jnp.stack([q, jnp.zeros_like(q)], axis=1)
+
+    def outline(self, t, q):
+        """The stop."""
+        return jnp.stack([jnp.stack([self.stop, -0.2 + 0 * self.stop]), jnp.stack([self.stop, 0.2 + 0 * self.stop])])
 
     def start(self) -> Start:
         return Start(jnp.array([1.0]), jnp.array([0.0]), 5.0, 0.01)

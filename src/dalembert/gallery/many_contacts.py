@@ -26,6 +26,7 @@ class NewtonCradle(Ready, System):
     radius: float = 0.1
     mass: float = 1.0
     restitution = 1.0
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v)
@@ -35,6 +36,14 @@ class NewtonCradle(Ready, System):
 
     def points(self, t, q):
         return jnp.stack([q, jnp.zeros_like(q)], axis=1)
+
+    @property
+    def ball_radii(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return np.full(self.balls, self.radius)
+
+    def outline(self, t, q):
+        """The rail."""
+        return jnp.array([[-1.4, -1.0], [3.0, -1.0]]) * jnp.stack([1.0 + 0 * self.radius, self.radius])
 
     def start(self) -> Start:
         places = 2 * float(self.radius) * np.arange(self.balls) + 0.05 * np.arange(self.balls)
@@ -61,6 +70,7 @@ class BeadColumn(Ready, System):
     gravity: float = 9.81
     mass: float = 1.0
     restitution: float = 0.3
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v @ v) - self.mass * self.gravity * jnp.sum(q)
@@ -70,6 +80,14 @@ class BeadColumn(Ready, System):
 
     def points(self, t, q):
         return jnp.stack([jnp.zeros_like(q), q], axis=1)
+
+    @property
+    def ball_radii(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return np.full(self.beads, self.radius)
+
+    def outline(self, t, q):
+        """The floor."""
+        return jnp.array([[-4.0, 0.0], [4.0, 0.0]]) * self.radius
 
     def start(self) -> Start:
         number = np.arange(self.beads)
@@ -102,6 +120,7 @@ class RockingBlock(Ready, System):
     friction: float = 0.8
     restitution = 0.0
     bars = SIDES
+    faces = ((0, 1, 2, 3), (4, 5))
 
     def lagrangian(self, t, q, v):
         inertia = (self.half_width**2 + self.half_height**2) / 3
@@ -117,6 +136,10 @@ class RockingBlock(Ready, System):
 
     def points(self, t, q):
         return self.corners(q)
+
+    def outline(self, t, q):
+        """The block, and the floor."""
+        return jnp.concatenate([self.corners(q), jnp.array([[-3.0, 0.0], [3.0, 0.0]]) * self.half_width])
 
     def tangent(self, t, q):
         arms = self.corners(q)[:2] - q[:2]
@@ -190,6 +213,15 @@ class BoxStack(Ready, System):
         boxes = [body[:2] + arms @ _rotation(body[2]).T for body in q.reshape(-1, 3)]
         return jnp.concatenate(boxes)
 
+    @property
+    def faces(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        boxes = tuple(tuple(range(4 * box, 4 * box + 4)) for box in range(self.boxes))
+        return (*boxes, (4 * self.boxes, 4 * self.boxes + 1))
+
+    def outline(self, t, q):
+        """The boxes, and the floor."""
+        return jnp.concatenate([self.points(t, q), jnp.array([[-2.0, 0.0], [2.0, 0.0]]) * self.half_width])
+
     def start(self) -> Start:
         """Standing on each other."""
         b = float(self.half_height)
@@ -220,6 +252,7 @@ class PainleveRod(Ready, System):
     friction: float = 0.5
     restitution = 0.0
     bars = ((0, 1),)
+    faces = ((0, 1),)
 
     def lagrangian(self, t, q, v):
         kinetic = v[0] ** 2 + v[1] ** 2 + self.half_length**2 / 3 * v[2] ** 2
@@ -234,6 +267,10 @@ class PainleveRod(Ready, System):
     def points(self, t, q):
         arm = self.half_length * jnp.stack([jnp.cos(q[2]), jnp.sin(q[2])])
         return jnp.stack([q[:2] - arm, q[:2] + arm])
+
+    def outline(self, t, q):
+        """The floor."""
+        return jnp.array([[-1.0, 0.0], [1.0, 0.0]]) * self.half_length
 
     def start(self) -> Start:
         """The rod is pushed to the left, its upper end behind."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..problem import System
+from .outlines import CIRCLE, DISC, RING, ROUND
 from .ready import Ready, Start, given_or_default
 from .rotation import body_rate, quaternion_rate, spatial_rate, third_axis
 
@@ -30,6 +31,7 @@ class BallOnTurntable(Ready, System):
     inertia: float = 0.4
     turn: float = 2.0
     bars = ((0, 1),)
+    faces = (*RING, (0, ROUND // 2))
 
     def lagrangian(self, t, q, v):
         return 0.5 * self.mass * (v[0] ** 2 + v[1] ** 2) + 2 * self.inertia * (v[2:] @ v[2:])
@@ -45,6 +47,16 @@ class BallOnTurntable(Ready, System):
         """The centre, and a point of the ball."""
         centre = jnp.stack([q[0], q[1], jnp.asarray(self.radius, q.dtype)])
         return jnp.stack([centre, centre + self.radius * third_axis(q[2:])])
+
+    @property
+    def ball_radii(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return np.array([1.0, 0.08]) * self.radius
+
+    def outline(self, t, q):
+        """The rim of the table, which turns, and a diameter of it."""
+        cosine, sine = jnp.cos(self.turn * t), jnp.sin(self.turn * t)
+        rim = 3.0 * jnp.array(CIRCLE) @ jnp.array([[cosine, sine], [-sine, cosine]])
+        return jnp.concatenate([rim, jnp.zeros((ROUND, 1))], axis=1)
 
     def invariants(self, t, q, p):
         w = spatial_rate(q[2:], p[2:] / (4 * self.inertia))
@@ -97,6 +109,7 @@ class RollingDisc(Ready, System):
     axis_inertia: float = 0.5
     gravity: float = 9.81
     bars = ((0, 1), (1, 2))
+    faces = (*DISC, (0, ROUND))
 
     def lagrangian(self, t, q, v):
         along = body_rate(q[3:], v[3:])[2]
@@ -123,6 +136,13 @@ class RollingDisc(Ready, System):
              2 * (e[1] * e[3] - e[0] * e[2])]
         )  # fmt: skip
         return jnp.stack([centre + self.contact(q), centre, centre + self.radius * turned])
+
+    def outline(self, t, q):
+        """The disc, and a radius of it that shows how it turns."""
+        _, centre, mark = self.points(t, q)
+        across = jnp.cross(third_axis(q[3:]), mark - centre)
+        rim = centre + jnp.array(CIRCLE) @ jnp.stack([mark - centre, across])
+        return jnp.concatenate([rim, centre[None]])
 
     def rolling(self, lean, w) -> tuple:
         """(q, v) over the origin with the axis at the angle `lean` to the vertical, w the angular velocity in space."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..formulation import dot_products, squared_distances
 from ..problem import System
+from .outlines import CIRCLE, DISC, ROUND
 from .ready import Ready, Start
 
 
@@ -164,6 +165,13 @@ class HeavyTop(Ready, System):
         return q[6:9][None]
 
     bars = ((None, 0),)
+    faces = (*DISC, *((k, ROUND) for k in range(0, ROUND, 4)))
+
+    def outline(self, t, q):
+        """A disc on the axis, and lines from its rim to the tip."""
+        first, second, axis = q.reshape(3, 3)
+        rim = 0.75 * axis + 0.45 * jnp.array(CIRCLE) @ jnp.stack([first, second])
+        return jnp.concatenate([rim, jnp.zeros((1, 3))])
 
     def start(self) -> Start:
         tilt = 0.4

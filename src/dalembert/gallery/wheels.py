@@ -7,6 +7,7 @@ import numpy as np
 
 from ..problem import State, System
 from .elliptic import pendulum_swing
+from .outlines import CIRCLE, DISC, ROUND
 from .ready import Ready, Start, exact_state, given_or_default
 from .rotation import integral
 
@@ -29,6 +30,7 @@ class VerticalRollingDisc(Ready, System):
     inertia: float = 0.5
     turning_inertia: float = 0.25
     bars = ((0, 1),)
+    faces = (*DISC, (0, ROUND))
 
     def lagrangian(self, t, q, v):
         kinetic = self.mass * (v[0] ** 2 + v[1] ** 2) + self.inertia * v[2] ** 2 + self.turning_inertia * v[3] ** 2
@@ -44,6 +46,14 @@ class VerticalRollingDisc(Ready, System):
         forward = -jnp.sin(q[2])
         mark = jnp.stack([forward * jnp.cos(q[3]), forward * jnp.sin(q[3]), -jnp.cos(q[2])])
         return jnp.stack([place, place + self.radius * mark])
+
+    def outline(self, t, q):
+        """The disc, and a radius of it that shows how it turns."""
+        centre, mark = self.points(t, q)
+        forward = mark - centre
+        side = jnp.stack([-jnp.sin(q[3]), jnp.cos(q[3]), 0.0 * q[3]])
+        rim = centre + jnp.array(CIRCLE) @ jnp.stack([forward, jnp.cross(side, forward)])
+        return jnp.concatenate([rim, centre[None]])
 
     def start(self) -> Start:
         """A circle of radius 2 R."""

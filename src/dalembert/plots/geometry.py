@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arguments import count
+from ..arguments import count, shown
 from ..engine import RowFunction
 from ..errors import InputError
 from ..problem import AbstractSystem
@@ -91,22 +92,38 @@ def geometry_of(run, dimension: int | None = None, bars=None) -> Geometry | None
 
 def points_at(system: AbstractSystem, t, q) -> np.ndarray:
     """The points that a system gives at many states, (N, points, 2 or 3). Nothing is compiled."""
+    return _places_at("points", system, t, q)
+
+
+def corners_at(system: AbstractSystem, t, q) -> np.ndarray:
+    """The corners of the faces of its bodies, (N, corners, 2 or 3)."""
+    corners = _places_at("outline", system, t, q)
+    faces: Any = system.faces
+    if any(not 0 <= k < corners.shape[1] for face in faces for k in face) or any(len(face) < 2 for face in faces):
+        raise InputError(
+            f"{type(system).__name__}.faces must hold tuples of two or more numbers of corners, 0 to "
+            f"{corners.shape[1] - 1}; got {shown(faces)}."
+        )
+    return corners
+
+
+def _places_at(part: str, system: AbstractSystem, t, q) -> np.ndarray:
     t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
     family, parameters = Family(system), np.asarray(flat_parameters(system))
-    shape, placed = _placed(family, q.shape[1])
+    shape, placed = _placed(family, part, q.shape[1])
     if len(shape) != 2 or shape[1] not in (2, 3):
         raise InputError(
-            f"{type(system).__name__}.points(t, q) must return shape (points, 2) or (points, 3), got {shape}."
+            f"{type(system).__name__}.{part}(t, q) must return shape (points, 2) or (points, 3), got {shape}."
         )
     return placed(t, q, np.broadcast_to(parameters, (len(t), len(parameters)))).reshape(len(t), *shape)
 
 
 @for_family()
-def _placed(family: Family, n: int) -> tuple[tuple[int, ...], RowFunction]:
-    """The shape of the points at one state, and the function that finds them."""
+def _placed(family: Family, part: str, n: int) -> tuple[tuple[int, ...], RowFunction]:
+    """The shape of the places at one state, and the function that finds them."""
 
     def points(t, q, parameters):
-        return jnp.asarray(family.at(parameters).points(t, q), jnp.float64)
+        return jnp.asarray(getattr(family.at(parameters), part)(t, q), jnp.float64)
 
     scalar, vector, parameters = (jax.ShapeDtypeStruct(s, jnp.float64) for s in ((), (n,), (family.size,)))
     shape = jax.eval_shape(points, scalar, vector, parameters).shape

@@ -45,7 +45,7 @@ class OverdeterminedDAE(AbstractSystem):
             return cls.constraint is not OverdeterminedDAE.constraint
         if part == "reaction":
             return cls.reaction is not OverdeterminedDAE.reaction
-        return part in ("invariants", "points") and super().provides(part)
+        return part in ("invariants", "points", "outline") and super().provides(part)
 
     @property
     def parts(self) -> tuple[str, ...]:

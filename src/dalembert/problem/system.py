@@ -35,7 +35,7 @@ OPTIONAL_PARTS = ("holonomic", "nonholonomic", "force", "reaction", "gap", "tang
 #: Plain attributes of every system; a subclass may make fields of them.
 PLAIN_ATTRIBUTES = ("restitution", "friction", "bars", "names")
 #: Functions that say how to draw a system; no method asks for them.
-PICTURE_PARTS = ("points",)
+PICTURE_PARTS = ("points", "outline")
 #: Functions that are evaluated along a run; no method asks for them.
 RECORDED_PARTS = ("sensors",)
 
@@ -63,6 +63,10 @@ class AbstractSystem(eqx.Module):
     # For pictures: which points are joined, as pairs of their numbers (None: the origin), or "chain" for
     # origin - 0 - 1 - 2 - ...; nothing by default.
     bars = ()
+    # For pictures of bodies: faces between the corners that `outline` places, as tuples of their numbers, convex and in
+    # order; two numbers are an edge. And how large the balls at the points are, one radius each, 0 for none.
+    faces = ()
+    ball_radii = None
     # What tables and datasets call the coordinates, such as ("x", "y"); numbers by default.
     names = ()
 
@@ -144,6 +148,11 @@ class AbstractSystem(eqx.Module):
 
         Without it, pictures take consecutive pairs (or triples) of coordinates for points.
         """
+        raise NotImplementedError
+
+    def outline(self, t, q) -> Any:
+        """Where the corners of bodies are, shape (corners, 2) or (corners, 3), between which `faces` are drawn; walls
+        and floors, which stand still, may be among them."""
         raise NotImplementedError
 
     def sensors(self, t, q, v, a, lam, u) -> Any:

@@ -15,6 +15,8 @@ MODULES = {
     "studio/data": "data.js",
     "studio/impostors": "impostors.js",
     "studio/trail": "trail.js",
+    "studio/outline": "outline.js",
+    "studio/framing": "framing.js",
     "studio/sharpness": "sharpness.js",
     "studio/figure": "figure.js",
     "studio/arrows": "arrows.js",
@@ -34,7 +36,8 @@ MODULES = {
 }
 #: What a page without a server needs of them.
 OFFLINE = (
-    "three", "three-core", "three-orbit", "studio/data", "studio/impostors", "studio/trail", "studio/sharpness",
+    "three", "three-core", "three-orbit", "studio/data", "studio/impostors", "studio/trail", "studio/outline",
+    "studio/framing", "studio/sharpness",
     "studio/figure", "studio/arrows", "studio/scene", "studio/plots", "studio/player", "studio/view",
     "studio/offline",
 )  # fmt: skip

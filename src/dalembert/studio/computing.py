@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import DalembertError, InputError
 from ..method import METHODS, Method
-from ..plots.geometry import points_at
+from ..plots.geometry import corners_at, points_at
 from ..problem import AbstractSystem, prepared
 from ..simulation import simulate
 from ..stepping import consistent
@@ -173,6 +173,11 @@ def _is_placed(system: AbstractSystem) -> bool:
 def places_in(system: Any, t, q) -> Any:
     """The points of one state, (points, 2 or 3), as an expression of JAX."""
     return system.points(t, q) if system.provides("points") else jnp.reshape(q, (-1, 2 if len(q) % 2 == 0 else 3))
+
+
+def corners_of(system: AbstractSystem, t, q) -> np.ndarray | None:
+    """The corners of the bodies' outlines at many states, (N, corners, 2 or 3); None where there are none."""
+    return corners_at(prepared(system), t, q) if system.provides("outline") else None
 
 
 def points_of(system: AbstractSystem, t, q) -> np.ndarray:

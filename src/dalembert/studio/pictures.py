@@ -19,8 +19,9 @@ from ..plots.forces import Wanted, arrows_of, forces_in, in_space
 from ..plots.geometry import checked_bars
 from ..problem import AbstractSystem
 from ..trajectory import Trajectory, has_energy
-from .computing import Computed, has_points, points_of
+from .computing import Computed, corners_of, has_points, points_of
 from .exhibit import Exhibit
+from .pulling import Picture
 
 #: Times of which points and curves are sent: more than a screen has columns, less than slows it down.
 MOST_TIMES = 1500
@@ -101,10 +102,12 @@ def pose_message(exhibit: Exhibit) -> bytes:
     return packed({"kind": "pose", "identity": 0, "scene": _scene(system, t, q, arrays, "points")}, arrays)
 
 
-def live_message(identity: int, t: float, points: np.ndarray, energy: float) -> bytes:
-    """The points of one moment of a live run, as the scene draws them."""
-    header = {"kind": "live", "identity": identity, "t": t, "energy": energy if np.isfinite(energy) else None}
-    return packed(header, {"points": in_space(points)})
+def live_message(identity: int, picture: Picture) -> bytes:
+    """One moment of a live run, as the scene draws it."""
+    energy = picture.energy if np.isfinite(picture.energy) else None
+    header = {"kind": "live", "identity": identity, "t": picture.t, "energy": energy}
+    corners = {} if picture.corners is None else {"outline points": in_space(picture.corners)}
+    return packed(header, {"points": in_space(picture.points), **corners})
 
 
 def invariants_message(exhibit: Exhibit, computed: Computed) -> bytes | None:
@@ -231,14 +234,24 @@ def _scene(system: AbstractSystem | None, t: np.ndarray, q: np.ndarray, arrays: 
     points = points_of(system, t, q)
     flat = points.shape[2] == 2
     points = arrays[name] = in_space(points)
+    corners = corners_of(system, t, q)
+    if corners is not None:
+        arrays[f"outline {name}"] = in_space(corners)
     bars = checked_bars(system.bars, points.shape[1])
     return {
         "flat": flat,
         "bars": [list(bar) for bar in bars],
         "up": [0, 0, 1] if flat else _up(system),
         "solids": _solids(system.drawing) if isinstance(system, MultibodySystem) else [],
-        "radii": np.asarray(system.radius).tolist() if isinstance(system, Spheres) else None,
+        "radii": _radii(system),
+        "faces": [] if corners is None else [list(map(int, face)) for face in system.faces],
     }
+
+
+def _radii(system: Any) -> list[float] | None:
+    """The radius of the ball at each point, where the system says how large they are."""
+    radii = system.radius if isinstance(system, Spheres) else system.ball_radii
+    return None if radii is None else np.asarray(radii, dtype=float).tolist()
 
 
 def _forces(computed: Computed, rows: np.ndarray, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
@@ -278,11 +291,12 @@ def _up(system) -> list[float]:
 
 @functools.lru_cache(maxsize=16)
 def _solids(drawing) -> list[list[list[int]]]:
-    """The faces of every body that encloses a volume, as triples of point numbers: the hull of its outline."""
+    """The faces of every body with parts that enclose a volume, as triples of point numbers: the hulls of the parts."""
     from scipy.spatial import ConvexHull, QhullError
 
-    solids, first = [], 0
-    for _, points in drawing:
+    solids: dict[int, list[list[int]]] = {}
+    first = 0
+    for body, points in drawing:
         places = np.array(points)
         try:
             hull = ConvexHull(places) if len(places) > 3 else None
@@ -290,9 +304,10 @@ def _solids(drawing) -> list[list[list[int]]]:
             hull = None
         if hull is not None:
             inside = places[hull.vertices].mean(axis=0)
-            solids.append([_outward(places, face, inside, first) for face in hull.simplices.tolist()])
+            faces = [_outward(places, face, inside, first) for face in hull.simplices.tolist()]
+            solids.setdefault(body, []).extend(faces)
         first += len(points)
-    return solids
+    return list(solids.values())
 
 
 def _outward(places: np.ndarray, face: list[int], inside: np.ndarray, first: int) -> list[int]:

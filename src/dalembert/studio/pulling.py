@@ -31,7 +31,7 @@ from ..errors import DalembertError, InputError
 from ..method import Method
 from ..problem import AbstractSystem, HamiltonianSystem, Input, System, prepared
 from ..simulation import Stepper
-from .computing import places_in, points_of
+from .computing import corners_of, places_in, points_of
 from .messages import PullRequest
 
 #: The hand is followed within about 1 / FOLLOWING seconds, in steps that resolve it.
@@ -51,11 +51,12 @@ class Place(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What is shown of a moment: the points, (points, 2 or 3), and the energy."""
+    """What is shown of a moment: the points, (points, 2 or 3), the energy, and the corners of bodies' outlines."""
 
     t: float
     points: np.ndarray
     energy: float
+    corners: np.ndarray | None = None
 
 
 @functools.cache
@@ -142,8 +143,11 @@ class Hand:
     def picture(self) -> Picture:
         """What there is to see now."""
         state = self._stepper.state
-        points = points_of(self._system, np.array([state.t]), state.q[None])[0]
-        return Picture(state.t, points, float(_energy(self._system, state.t, state.q, state.v, state.p)))
+        t, q = np.array([state.t]), state.q[None]
+        corners = corners_of(self._system, t, q)
+        energy = float(_energy(self._system, state.t, state.q, state.v, state.p))
+        points = points_of(self._system, t, q)[0]
+        return Picture(state.t, points, energy, None if corners is None else corners[0])
 
 
 class LiveRun:

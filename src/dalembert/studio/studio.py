@@ -161,7 +161,7 @@ class Studio:
         def tell(reason: str) -> None:
             send("error", {"kind": "error", "identity": request.identity, "text": reason})
 
-        return LiveRun(lambda picture: send("live", live_message(request.identity, *picture)), tell, request.speed)
+        return LiveRun(lambda picture: send("live", live_message(request.identity, picture)), tell, request.speed)
 
     def _begin(self, live: LiveRun, request: PullRequest) -> None:
         """Set a live run going where a run of the page is at the wanted time."""

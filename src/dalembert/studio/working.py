@@ -23,7 +23,7 @@ def work_message(computed: Computed, methods: dict[str, Method]) -> bytes:
         raise InputError("a run from a file is shown as it was: nothing can be measured.")
     t, hs = _interval(call)
     run = computed.run
-    found = work_precision(call.system, methods, np.asarray(run.q[0]), np.asarray(run.v[0]), t, hs, repeats=1)
+    found = work_precision(call.system, methods, np.asarray(run.q[0]), np.asarray(run.v[0]), t, hs, repeats=3)
     arrays, curves = {}, []
     for k, name in enumerate(found.methods):
         good = np.isfinite(found.errors[k]) & (found.errors[k] > 0)

@@ -18,7 +18,7 @@ from dalembert.studio.computing import compute, points_of
 from dalembert.studio.exhibit import Launch, gallery_exhibit, parameters_of, system_exhibit, with_parameters
 from dalembert.studio.export import export_html
 from dalembert.studio.messages import Drag, Neighbours, RunRequest
-from dalembert.studio.pictures import invariants_message, picture_message, shown_rows, unpacked
+from dalembert.studio.pictures import invariants_message, picture_message, pose_message, shown_rows, unpacked
 from dalembert.studio.script import script_of
 from dalembert.studio.worker import Superseded, Worker
 
@@ -39,6 +39,51 @@ class Free(da.System):
 
     def lagrangian(self, t, q, v):
         return 0.5 * v @ v - 0.5 * jnp.sum(self.stiffness * q**2)
+
+
+# -- bodies of systems -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rolling-disc", "vertical-rolling-disc"])
+def test_the_rim_of_a_disc_is_round_and_touches_the_plane(name):
+    exhibit = gallery_exhibit(name)
+    computed = compute(exhibit, request(exhibit, t_end=0.5))
+    header, arrays = unpacked(picture_message(exhibit, computed))
+    centre = arrays["points"][:, 0 if name.startswith("v") else 1]
+    rim = arrays["outline points"][:, : len(header["scene"]["faces"][0])]
+    np.testing.assert_allclose(np.linalg.norm(rim - centre[:, None], axis=2), 1.0, atol=1e-5)
+    assert np.all(rim[..., 2] > -1e-5)
+    assert np.max(np.min(rim[..., 2], axis=1)) < 0.01  # between two corners, the disc lies a little lower
+
+
+def test_every_outline_of_the_gallery_has_the_corners_of_its_faces():
+    for name in SYSTEMS:
+        exhibit = gallery_exhibit(name)
+        header, arrays = unpacked(pose_message(exhibit))
+        corners = {k for face in header["scene"]["faces"] for k in face}
+        assert exhibit.system.provides("outline") == bool(corners), name
+        assert not corners or corners == set(range(arrays["outline points"].shape[1])), name
+        assert np.all(np.isfinite(arrays["points"])), name
+        radii = header["scene"]["radii"]
+        assert radii is None or len(radii) == arrays["points"].shape[1], name
+
+
+def test_a_face_without_its_corner_is_named():
+    class Wrong(da.System):
+        faces = ((0, 7),)
+
+        def lagrangian(self, t, q, v):
+            return 0.5 * v @ v
+
+        def points(self, t, q):
+            return q[None]
+
+        def outline(self, t, q):
+            return jnp.stack([q, q])
+
+    exhibit = system_exhibit("wrong", Wrong(), Launch(np.zeros(2), np.zeros(2), 0.0, 1.0, 0.1))
+    with pytest.raises(da.InputError, match=r"Wrong.faces must hold tuples .* numbers of corners, 0 to 1; got"):
+        pose_message(exhibit)
 
 
 # -- parameters --------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ export class Arrows {
     this.places = arrays["force places"].values;
     this.vectors = arrays["force vectors"].values;
     this.kinds = arrays["force kinds"].values;
+    this.chains = this.kinds.includes(CHAIN);
     this.usual = usual || 1;
     this.span = span;
     return true;

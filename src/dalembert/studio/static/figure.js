@@ -1,6 +1,7 @@
 /** One run in the scene: balls at its points, bars, solid bodies, trails. */
 import * as THREE from "three";
 import { Balls, Rods } from "studio/impostors";
+import { Outline } from "studio/outline";
 import { PLACES, Trail } from "studio/trail";
 
 const COLOURS = ["#2463a8", "#b5402d", "#2a7d4f", "#8a5a9e", "#b07a12", "#2b8a94", "#a3487a", "#5d6b2f"];
@@ -9,9 +10,12 @@ const FEW = 12;
 const ORIGIN = [0, 0, 0];
 
 export class Figure {
-  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale; size: of the canvas. */
-  constructor(root, { shape, values }, { bars, solids, radii }, { span, name, colour, ghost = false, size }) {
-    this.signature = signature(shape, { bars, solids }, { name });
+  /** @param options span: size of the scene; colour: of everything; ghost: thin and pale; size: of the canvas;
+   *  corners: of the outline at all times */
+  constructor(root, { shape, values }, scene, { span, name, colour, ghost = false, size, corners }) {
+    const { bars, solids, radii, faces } = scene;
+    this.signature = signature(shape, scene, { name });
+    this.outlined = corners;
     this.values = values;
     [, this.count] = shape;
     this.rows = shape[0];
@@ -58,6 +62,7 @@ export class Figure {
       this.trails.push({ point: k, line });
       this.add(line);
     }
+    if (corners) this.outline = new Outline(this.group, faces, tint(0));
     this.size(span);
   }
 
@@ -65,6 +70,7 @@ export class Figure {
   size(span) {
     const many = this.count > FEW;
     this.radius = span * (this.ghost ? 0.007 : many ? 0.011 : 0.02);
+    this.outline?.size(span);
     if (this.rods) this.rods.radius = span * (this.ghost ? 0.0015 : many ? 0.004 : 0.006);
     this.post?.scale.setScalar(1.5 * this.radius);
   }
@@ -75,12 +81,20 @@ export class Figure {
   }
 
   /** Another run of the same points: geometries and shaders are kept. */
-  feed({ shape, values }, span, { radii }) {
+  feed({ shape, values }, span, { radii }, corners) {
     this.radii = radii;
+    this.outlined = corners;
     this.values = values;
     this.rows = shape[0];
     this.size(span);
     return this;
+  }
+
+  /** Room for the corners of the outline at one time. */
+  cornersNow() {
+    const size = this.outlined.length / this.rows;
+    if (this.cornersRoom?.length !== size) this.cornersRoom = new Float32Array(size);
+    return this.cornersRoom;
   }
 
   add(object) {
@@ -102,12 +116,9 @@ export class Figure {
     const next = Math.min(row + 1, this.rows - 1);
     const here = Math.min(row, this.rows - 1);
     this.group.visible = row <= this.rows;
-    const size = this.places.length;
-    for (let k = 0; k < size; k++) {
-      const a = this.values[here * size + k];
-      this.places[k] = a + part * (this.values[next * size + k] - a);
-    }
+    between(this.values, here, next, part, this.places);
     this.draw();
+    if (this.outline) this.outline.place(between(this.outlined, here, next, part, this.cornersNow()));
     for (const { point, line } of this.trails) {
       line.visible = trails;
       if (trails) this.drawTrail(point, line, here, times);
@@ -115,9 +126,10 @@ export class Figure {
   }
 
   /** Points that no run was computed for: where they are now, without trails. */
-  place(values) {
+  place(values, corners) {
     this.places.set(values);
     this.draw();
+    if (corners) this.outline?.place(corners);
     for (const { line } of this.trails) line.visible = false;
   }
 
@@ -200,6 +212,7 @@ export class Figure {
   }
 
   dark(wanted) {
+    this.outline?.dark(wanted);
     if (this.edges) this.edges.material.color.set(wanted ? "#aeb8c0" : "#3c464e");
     if (this.rods) this.rods.material.uniforms.glow.value = wanted ? 0.4 : 0;
   }
@@ -214,8 +227,18 @@ export class Figure {
   }
 }
 
-function signature([, count], { bars, solids }, { name }) {
-  return JSON.stringify([name, count, bars, solids]);
+function signature([, count], { bars, solids, faces }, { name }) {
+  return JSON.stringify([name, count, bars, solids, faces]);
+}
+
+/** What lies between two rows of values. */
+function between(values, here, next, part, into) {
+  const size = into.length;
+  for (let k = 0; k < size; k++) {
+    const a = values[here * size + k];
+    into[k] = a + part * (values[next * size + k] - a);
+  }
+  return into;
 }
 
 function buffer(size) {

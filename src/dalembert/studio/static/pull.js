@@ -53,7 +53,7 @@ export class Pull {
   /** A picture of the live run. */
   take({ header, arrays }) {
     if (!this.active) return;
-    this.view.scene.place(arrays.points.values, this.point, this.to);
+    this.view.scene.place(arrays.points.values, arrays["outline points"]?.values, this.point, this.to);
     const energy = header.energy === null ? "" : ` · E = ${words(header.energy)}`;
     document.getElementById("facts").textContent = `t = ${header.t.toFixed(2)} in real time${energy}`;
     document.documentElement.dataset.live = header.t;

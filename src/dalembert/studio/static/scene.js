@@ -4,6 +4,7 @@ import { OrbitControls } from "three-orbit";
 import { Arrows } from "studio/arrows";
 import { place, words } from "studio/data";
 import { Figure } from "studio/figure";
+import { framed, placesOf, roomIn } from "studio/framing";
 import { SKY, SUN } from "studio/impostors";
 import { Sharpness } from "studio/sharpness";
 
@@ -64,7 +65,11 @@ export class Scene {
     const { flat, up } = header.scene;
     this.flat = flat;
     this.root.quaternion.setFromUnitVectors(new THREE.Vector3(...up), new THREE.Vector3(0, 0, 1));
-    const [low, high] = extent(arrays.points.values, header.scene.bars);
+    this.seen = [arrays.points];
+    if (arrays["outline points"]) this.seen.push(arrays["outline points"]);
+    const fixed = { shape: [1, 1, 3], values: new Float32Array(3) };
+    if (header.scene.bars.some((bar) => bar.includes(null))) this.seen.push(fixed);
+    const [low, high] = extent(this.seen);
     this.box = new THREE.Box3(new THREE.Vector3(...low), new THREE.Vector3(...high)).applyMatrix4(
       new THREE.Matrix4().makeRotationFromQuaternion(this.root.quaternion),
     );
@@ -73,8 +78,9 @@ export class Scene {
     const add = (name, options) => {
       const given = { span, name, size: this.size, ...options };
       const kept = before.findIndex((figure) => figure.fits(arrays[name], header.scene, given));
-      if (kept >= 0) this.figures.push(before.splice(kept, 1)[0].feed(arrays[name], span, header.scene));
-      else this.figures.push(new Figure(this.root, arrays[name], header.scene, given));
+      const corners = arrays[`outline ${name}`]?.values;
+      if (kept >= 0) this.figures.push(before.splice(kept, 1)[0].feed(arrays[name], span, header.scene, corners));
+      else this.figures.push(new Figure(this.root, arrays[name], header.scene, { ...given, corners }));
     };
     for (let k = 0; k < header.fan; k++) add(`fan ${k}`, { colour: FAN, ghost: true });
     if (arrays.beside) add("beside", { colour: BESIDE });
@@ -113,7 +119,7 @@ export class Scene {
   }
 
   showForces(row) {
-    this.main.see(this.forces.contacts && Boolean(this.arrows));
+    this.main.see(this.forces.contacts && Boolean(this.arrows?.chains));
     if (!this.arrows) return;
     this.arrows.group.visible = true;
     this.arrows.factor = this.lengthening;
@@ -121,8 +127,8 @@ export class Scene {
   }
 
   /** Draw points where they are, and a string from the one that is held to the place it is drawn to. */
-  place(values, held, to) {
-    this.main.place(values);
+  place(values, corners, held, to) {
+    this.main.place(values, corners);
     for (const figure of this.figures) figure.group.visible = figure === this.main;
     if (this.arrows) this.arrows.group.visible = false; // nobody knows them of this moment
     this.string ??= this.thread();
@@ -177,7 +183,7 @@ export class Scene {
     const centre = this.box.getCenter(new THREE.Vector3());
     const size = this.box.getSize(new THREE.Vector3());
     const radius = 0.5 * Math.max(size.length(), 1e-9);
-    const flat = this.flat || from !== "all";
+    const straight = this.flat || from !== "all";
     const directions = {
       front: [0, -1, 0],
       side: [1, 0, 0],
@@ -185,19 +191,22 @@ export class Scene {
       all: this.flat ? [0, -1, 0] : [0.75, -1, 0.45],
     };
     const direction = new THREE.Vector3(...directions[from]).normalize();
-    this.camera = flat ? this.orthographic : this.perspective;
+    this.camera = straight ? this.orthographic : this.perspective;
     this.radius = radius;
+    this.resize(); // how much room there is
     const angle = (this.perspective.fov / 2) * (Math.PI / 180);
-    const narrow = Math.min(1, this.aspect());
-    const distance = flat ? 6 * radius : (1.08 * radius) / (Math.sin(angle) * narrow);
+    const slopes = straight
+      ? null
+      : { across: Math.tan(angle) * this.aspect() * this.room.across, upward: Math.tan(angle) * this.room.upward };
+    const places = placesOf(this.seen, this.root);
+    const { middle, distance, half } = framed(places, centre, direction, this.camera.up, slopes);
+    this.half = half;
     this.camera.near = 0.01 * radius;
     this.camera.far = 100 * radius;
-    this.camera.position.copy(centre).addScaledVector(direction, distance);
+    this.camera.position.copy(middle).addScaledVector(direction, straight ? 6 * radius : distance);
     this.camera.zoom = 1;
     this.controls.object = this.camera;
-    this.controls.target.copy(centre);
-    // what is seen of a flat motion: its box, not the ball around it
-    this.half = flat && from !== "top" && from !== "side" ? [size.x / 2, size.z / 2] : [radius, radius];
+    this.controls.target.copy(middle);
     this.resize();
     this.controls.update();
     this.ask();
@@ -212,10 +221,14 @@ export class Scene {
     if (!width || !height) return;
     this.renderer.setSize(width, height, false);
     this.size.set(width, height);
+    const tools = this.canvas.parentElement.querySelector(".toolbars");
+    this.room = roomIn(height, tools ? tools.offsetHeight + tools.offsetTop : 0);
+    for (const camera of [this.perspective, this.orthographic])
+      camera.setViewOffset(width, height, 0, -this.room.shift * height, width, height);
     this.perspective.aspect = width / height;
     this.perspective.updateProjectionMatrix();
-    const [across, upward] = (this.half ?? [1, 1]).map((x) => 1.18 * Math.max(x, 0.02 * (this.radius ?? 1)));
-    const tall = Math.max(upward, across / (width / height));
+    const [across, upward] = (this.half ?? [1, 1]).map((x) => Math.max(x, 0.02 * (this.radius ?? 1)));
+    const tall = Math.max(upward / this.room.upward, across / this.room.across / (width / height));
     Object.assign(this.orthographic, { top: tall, bottom: -tall });
     Object.assign(this.orthographic, { left: (-tall * width) / height, right: (tall * width) / height });
     this.orthographic.updateProjectionMatrix();
@@ -299,16 +312,16 @@ function drawnByProcessor() {
   return /swiftshader|llvmpipe|software/i.test(name);
 }
 
-/** The box around all points at all times, and the origin where a bar begins there. */
-function extent(values, bars) {
+/** The box around all points at all times. */
+function extent(arrays) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   const include = (k, x) => {
     if (x < low[k]) low[k] = x;
     if (x > high[k]) high[k] = x;
   };
-  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) include(i % 3, values[i]);
-  if (bars.some((bar) => bar.includes(null))) for (let k = 0; k < 3; k++) include(k, 0);
+  for (const { values } of arrays)
+    for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) include(i % 3, values[i]);
   const span = Math.max(...high.map((x, k) => x - low[k])) || 1;
   for (let k = 0; k < 3; k++)
     if (high[k] - low[k] < 0.02 * span) {
