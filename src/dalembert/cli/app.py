@@ -55,6 +55,13 @@ class Commands(TyperGroup):
         single.command(cmd_name)(getattr(module, f"{cmd_name}_command"))
         return get_command(single)
 
+    def resolve_command(self, ctx, args: list[str]):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from ..arguments import one_of  # which imports numpy: not before it is needed
+
+            raise one_of("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx, formatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])

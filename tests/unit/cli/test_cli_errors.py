@@ -8,7 +8,8 @@ import dalembert as da
 from dalembert.cli.app import main
 
 WRONG_INPUT = [
-    (("nope",), "No such command 'nope'"),
+    (("nope",), "unknown command 'nope'; expected one of: check, compare, "),
+    (("simulat", "pendulum"), "Did you mean 'simulate'?"),
     (("simulate",), "Missing argument"),
     (("simulate", "pendulum", "--nope"), "No such option: --nope"),
     (("simulate", "pendulum", "--h", "abc"), "Invalid value for '--h'"),
