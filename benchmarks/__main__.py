@@ -21,6 +21,7 @@ from rich.console import Console
 
 from .call_cost import call_cost_table
 from .contacts import contact_table
+from .control import control_calls_table, plans_table
 from .derivatives import derivatives_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
@@ -56,6 +57,8 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "constraints": lambda: {"constraints": constraint_table(share)},
         "compensated": lambda: {"compensated": energy_table(share, picture)},
         "work_precision": lambda: {"work_precision": work_precision_table(share)},
+        "control_calls": lambda: {"control_calls": control_calls_table(repeats, share)},
+        "plans": lambda: {"plans": plans_table(min(repeats, 3), share)},
         "plan_orders": lambda: {
             "plan_orders": plan_orders_table(share, picture and picture.with_name("plan_orders.png"))
         },
