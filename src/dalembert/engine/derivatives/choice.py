@@ -16,7 +16,7 @@ from ..program.array_program import ArrayProgram
 from ..program.program import Program
 from ..trace.tracing import trace
 from ..tuning import tuning
-from .programs import adjoint, all_unknowns, tangent
+from .programs import adjoint, all_unknowns, repeated, tangent
 
 
 def reason_for_xla(functions: StepFunctions) -> str | None:
@@ -25,8 +25,6 @@ def reason_for_xla(functions: StepFunctions) -> str | None:
         return f"the arrays of this program are on a {jax.default_backend()}, compiled steps run on the CPU"
     if not functions.smooth or functions.rescue is not None:
         return "the equations of a step have kinks"
-    if len({phase.functions for phase in functions.phases}) > 1:
-        return "the method is composed of different methods"
     reason = _untranslated(functions)
     if reason is not None:
         warnings.warn(
@@ -57,7 +55,7 @@ def _whole(functions: StepFunctions, x, *rest):
 @functools.lru_cache(maxsize=256)
 def _untranslated(functions: StepFunctions) -> str | None:
     """What the engine does not translate, of the step or of its derivative, if there is anything."""
-    step = functions.phases[0].functions if functions.phases else functions
+    step, _ = repeated(functions)
     try:
         read_by(step, forwards=False)
         _traced(step, step)

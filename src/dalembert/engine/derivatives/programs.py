@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +58,20 @@ class Data:
             place[list(self.reads)] = np.arange(len(self.reads))
             x = jnp.append(x, 0.0)[place]
         return s, x, *fixed
+
+
+def repeated(functions: StepFunctions) -> tuple[StepFunctions, tuple[float, ...]]:
+    """The step that a run repeats, and the parts of h that it takes: of a composition the one that all of its phases
+    are, with their parts; where these differ, the composition as one step with the unknowns of all."""
+    phases = functions.phases
+    if len({phase.functions for phase in phases}) == 1:
+        return phases[0].functions, tuple(phase.fraction for phase in phases)
+    return _as_one(functions) if phases else functions, (1.0,)
+
+
+@functools.lru_cache(maxsize=64)
+def _as_one(functions: StepFunctions) -> StepFunctions:
+    return replace(functions, phases=())
 
 
 def all_unknowns(functions: StepFunctions) -> tuple[int, ...]:

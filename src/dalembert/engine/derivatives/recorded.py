@@ -18,7 +18,7 @@ from ..runners.choice import EngineOptions, choose_engine
 from ..runners.phases import PhasedRun, TimeSteps
 from ..tuning import tuning
 from .choice import read_by
-from .programs import adjoint, recording, tangent
+from .programs import adjoint, recording, repeated, tangent
 from .sweep import Recorded, Sweep
 
 
@@ -63,9 +63,8 @@ class Differentiable:
 
     def __init__(self, functions: StepFunctions, compensated: bool, engine: str = "auto") -> None:
         self.functions, self.compensated, self._engine = functions, compensated, engine
-        phases = functions.phases
-        self.step = phases[0].functions if phases else functions
-        self._fractions = np.array([phase.fraction for phase in phases] or [1.0])
+        self.step, parts = repeated(functions)
+        self._fractions = np.array(parts)
         self._offsets = np.concatenate([[0.0], np.cumsum(self._fractions)[:-1]])
         self._recordings: dict[tuple[int, ...], StepFunctions] = {}
         self._sweeps: dict[tuple[bool, tuple[int, ...]], Sweep] = {}
