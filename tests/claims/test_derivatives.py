@@ -14,7 +14,7 @@ from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, r
 import dalembert as da
 from dalembert.engine import Grid, Task, native_run
 from dalembert.engine.derivatives.recorded import Differentiable
-from dalembert.gallery import Chain
+from dalembert.gallery import BallInBox, Chain, SlidingBlock
 from dalembert.stepping.options import Given, Options
 from dalembert.stepping.prologue import begin
 from dalembert.stepping.shared_equations import flat_parameters
@@ -36,6 +36,40 @@ def test_gradients_agree_with_differences(motion, method):
     expected = central_difference(lambda z: case.value(method, z), 1.0)
     assert relative(jax.grad(lambda z: case.value(method, z))(1.0), expected) <= 1e-10
     assert relative(jax.jvp(lambda z: case.value(method, z), (1.0,), (1.0,))[1], expected) <= 1e-10
+
+
+MIXED = da.Composition(da.SymplecticEuler(), "adjoint")
+
+
+def test_a_composition_of_different_methods_is_differentiated_in_compiled_code():
+    case = MOTIONS["damped"]
+    engines = []
+
+    def value(z):
+        engines.append(case.run(MIXED, z).stats["engine"])
+        return case.value(MIXED, z)
+
+    assert relative(jax.jit(jax.grad(value))(1.0), central_difference(lambda z: case.value(MIXED, z), 1.0)) <= 1e-10
+    assert engines == ["native (traced)"]
+
+
+@pytest.mark.parametrize("system", [pytest.param(SlidingBlock, marks=pytest.mark.long), BallInBox])
+def test_motions_with_contacts_have_the_derivative_of_their_active_set(system):
+    """Through sticking and slipping, and through rebounds that take a step each."""
+    start = system().start()
+    ends = np.cos(np.arange(len(start.q0)))
+
+    def value(speed):
+        v0 = speed * jnp.asarray(start.v0)
+        run = da.simulate(system(), da.MoreauJean(), start.q0, v0, t=(0, 1.2), h=0.01, save_every=120)
+        return ends @ run.q[-1] + ends @ run.v[-1]
+
+    slope, (_, along) = jax.jit(jax.grad(value))(1.01), jax.jvp(value, (1.01,), (1.0,))
+    step = 1e-6
+    difference = (value(1.01 + step) - value(1.01 - step)) / (2 * step)
+    assert slope == pytest.approx(difference, rel=1e-7)
+    assert slope == pytest.approx(float(along), rel=1e-12)
+    assert abs(slope) > 0.01
 
 
 class Steps:

@@ -23,13 +23,14 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import OK, Grid, Task, native_run, reason_for_xla, run_traced
+from ..engine import OK, Grid, StepFunctions, Task, native_run, reason_for_xla, run_traced
 from ..errors import InputError
 from ..method import EventCapturing, Langevin, Method, MoreauJean
 from ..multibody import Spheres
 from ..problem import AbstractSystem
 from ..problem.noise import noisy
 from .adaptive import run_adaptive_steps
+from .contact_run import has_many_contacts
 from .crossing_run import run_with_events
 from .ensemble import Steps, integrate_ensemble
 from .equal_steps import run_equal_steps
@@ -42,7 +43,7 @@ from .prologue import begin
 from .run import Run
 from .shared_equations import Family, flat_parameters
 from .sphere_run import run_spheres
-from .step import assemble
+from .step import Layout, assemble
 from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence
 from .variable_steps import run_given_steps
 
@@ -86,7 +87,7 @@ def _run_traced(system: AbstractSystem, method: Method, given: Given, options: O
     save_every = checked_save_every(options.save_every, grid.steps)
     start = begin(system, method, given, options, grid.t0)
     functions, state = assemble(system, method, start.layout, start.rows), start.layout.flatten(start.state)
-    reason = "asked for" if options.engine == "xla" else reason_for_xla(functions)
+    reason = "asked for" if options.engine == "xla" else _reason_for_xla(functions, start.layout)
     if reason is not None and options.engine == "native":
         raise InputError(f'compiled code cannot take this run under jit, vmap and grad: {reason}. Use engine="auto".')
     if reason is None:
@@ -121,6 +122,12 @@ def _run_traced_events(
     states, iterations, status, _ = native_run(task, state, grid.t0, grid.h, flat_parameters(system))
     times, stats = jnp.asarray(grid.times(save_every)), {"engine": "native (events, traced)"}
     return Run(system, method, start.layout, start.rows, times, states, iterations, None, status, grid.h, stats)
+
+
+def _reason_for_xla(functions: StepFunctions, layout: Layout) -> str | None:
+    if has_many_contacts(functions, layout):
+        return f"a step with {layout.contacts} contacts is not compiled"
+    return reason_for_xla(functions)
 
 
 def _run_batch(

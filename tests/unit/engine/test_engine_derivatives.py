@@ -177,10 +177,8 @@ def h_times(x, t, h, s, theta):
     return h * x
 
 
-def test_kinks_and_untranslated_operations_have_a_reason():
+def test_untranslated_operations_have_a_reason():
     assert reason_for_xla(FUNCTIONS) is None
-    kinked = StepFunctions(**{**vars(FUNCTIONS), "smooth": False})
-    assert "kinks" in (reason_for_xla(kinked) or "")
     other = StepFunctions(
         **{**vars(FUNCTIONS), "guess": lambda t, h, s, theta: jnp.linalg.eigvalsh(jnp.outer(s[:2], s[:2]))}
     )

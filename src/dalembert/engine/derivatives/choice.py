@@ -23,8 +23,6 @@ def reason_for_xla(functions: StepFunctions) -> str | None:
     """Why a traced run of this step cannot be taken by compiled code; None if it can."""
     if jax.default_backend() != "cpu":
         return f"the arrays of this program are on a {jax.default_backend()}, compiled steps run on the CPU"
-    if not functions.smooth or functions.rescue is not None:
-        return "the equations of a step have kinks"
     reason = _untranslated(functions)
     if reason is not None:
         warnings.warn(

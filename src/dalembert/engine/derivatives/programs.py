@@ -89,7 +89,7 @@ def recording(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions
     def finish(x, *rest):
         return jnp.concatenate([shortened(functions.finish)(x, *rest), x if whole else x[places]])
 
-    misled = functions.misled
+    misled, rescue = functions.misled, functions.rescue
     return StepFunctions(
         guess=shortened(functions.guess),
         residual=shortened(functions.residual),
@@ -102,6 +102,7 @@ def recording(functions: StepFunctions, reads: tuple[int, ...]) -> StepFunctions
         n_parameters=functions.n_parameters,
         smooth=functions.smooth,
         exact=None if functions.exact is None else shortened(functions.exact),
+        rescue=None if rescue is None else shortened(rescue),
         explicit=functions.explicit,
         misled=None if misled is None else lambda end, *rest: shortened(misled)(end[:n], *rest),
         continued=None if functions.continued is None else shortened(functions.continued),
