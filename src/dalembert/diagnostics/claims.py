@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import instance
+from ..arguments import flag, instance
 from ..errors import DalembertError, InputError, MethodDoesNotFit
 from ..formulation import symmetries
 from ..method import Method
@@ -318,7 +318,7 @@ def measure_claims(
     instance("method", method, Method, "a method such as da.Rattle()")
     if setting is not None:
         instance("setting", setting, Setting, "a Setting, over which time and with which step sizes")
-    system = prepared(system)
+    system, symplectic = prepared(system), flag("symplectic", symplectic)
     begin: Any = getattr(system, "start", None)
     if q0 is None and v0 is None and callable(begin):
         given: Any = begin()
