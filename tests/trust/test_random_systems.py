@@ -84,7 +84,7 @@ def check_floor(sample: Sample, restitution: float) -> None:
         assert np.min(run.gap) >= -h * (np.max(np.abs(run.v)) + h * system.gravity)
 
 
-@some(4)
+@some(3)
 @given(sample=samples(most_points=3), name=st.sampled_from(QUICK))
 def test_some_bars(sample, name):
     check_claims(sample, METHODS[name])

@@ -163,7 +163,7 @@ def bound(system, n):
     """The coefficients of friction in the units of the rows, over mu."""
     system = prepared(system)
     q = jnp.asarray(np.random.default_rng(3).uniform(0.3, 0.6, n))
-    found = contact_friction(mechanics_of(system), jnp.asarray(0.0), q)
+    found = jax.jit(lambda q: contact_friction(mechanics_of(system), jnp.asarray(0.0), q))(q)
     return np.asarray(found) / float(np.max(np.asarray(system.friction)))
 
 
