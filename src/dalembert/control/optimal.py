@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, count, flag, shown, takes
+from ..arguments import choice, count, flag, positive, shown, takes
 from ..engine import OK, Interruption
 from ..errors import InputError, StepFailure
 from ..method import Method
@@ -21,6 +22,7 @@ from ..stepping.consistent import prepare_start
 from .infeasible import obstacle
 from .ipopt import ipopt_optimum
 from .linearise import tangent_space
+from .mesh import MOST_MESHES, refined, step_errors
 from .newton_optimum import Solution, newton_optimum
 from .optimal_guess import coordinates_of, guess_of, packed
 from .phased import Problem
@@ -38,7 +40,8 @@ AT_ENDS = 1e-6
 def optimal_control(
     system: AbstractSystem, method: Method, start=None, end=None, *, horizon=None, steps: int | None = None,
     cost=None, final=None, path=None, bounds=None, periodic=None, points=None, guess=None, phases=None,
-    solver: str = "auto", t0: float = 0.0, max_iterations: int = 500, progress: bool | Callable = False,
+    refine: float | None = None, solver: str = "auto", t0: float = 0.0, max_iterations: int = 500,
+    progress: bool | Callable = False,
 ) -> Plan:  # fmt: skip
     """The motion of least cost from a start to an end, with the inputs that bring it about.
 
@@ -66,6 +69,8 @@ def optimal_control(
         phases: a list of `da.Phase(steps, horizon, closed)`, in the place of horizon and steps: which contacts are
             closed, one phase after the other. Where a contact closes, an impact takes its velocity. A guess is then
             also a list with a guess for each phase.
+        refine: the error of the motion that is aimed at, relative to its size. Where steps have larger errors, as
+            halving them tells, they are cut, and the plan is made anew from the one before.
         solver: "newton" for problems without inequalities, "ipopt" (in the extra `control`), or "auto".
         t0: the time at which the plan begins.
         max_iterations: of the solver.
@@ -86,12 +91,12 @@ def optimal_control(
             raise KeyboardInterrupt
         return solution
 
+    aim = None if refine is None else positive("refine", refine)
     if phases is None:
         question = question_of(system, method, asked, coordinates_of(guess))
-        problem, z, multipliers, more = begin(question, guess)
-        _check_finite(problem, z)
-        solution = found(problem, z, multipliers, more, [question])
-        return plan_of(problem, solution, time.perf_counter() - begun)
+        return _on_meshes(question, guess, aim, found, begun)
+    if aim is not None:
+        raise InputError("refine is for plans without phases: give the steps of each da.Phase.")
     schedule = schedule_of(system, method, asked, phases, guess)
     guesses = guesses_of(schedule, guess, asked)
     parts = [begin(question, one)[:2] for question, one in zip(schedule.questions, guesses, strict=True)]
@@ -101,10 +106,33 @@ def optimal_control(
     return phased_plan_of(schedule, whole.problem, found(*whole, schedule.questions), plan_of, begun)
 
 
+def _on_meshes(question: Question, guess: Any, aim: float | None, found: Callable, begun: float) -> Plan:
+    """The plan; with an aim on meshes that are refined until the errors of all steps sum up to less."""
+    meshes, notes = [], {}
+    while True:
+        problem, z, multipliers, more = begin(question, guess)
+        _check_finite(problem, z)
+        solution = found(problem, z, multipliers, more, [question])
+        meshes.append(question.steps)
+        if aim is not None:
+            errors = step_errors(problem, solution.z)
+            notes = {"error": float(np.sum(errors)), "meshes": tuple(meshes)}
+            if notes["error"] > aim and len(meshes) < MOST_MESHES:
+                shares = refined(question.shares, errors, aim, question.method.order)
+                guess = plan_of(problem, solution, 0.0)
+                question = replace(question, steps=len(shares), shares=shares)
+                continue
+            if notes["error"] > aim:
+                notes["warning"] = f"after {len(meshes)} meshes the error of the motion is still {notes['error']:.1e}"
+        plan = plan_of(problem, solution, time.perf_counter() - begun)
+        plan.stats.update(notes)
+        return plan
+
+
 def begin(question: Question, guess: Any) -> tuple[Transcription, np.ndarray, np.ndarray | None, dict]:
     """The problem and where its solution begins, with multipliers where the guess has them."""
     first = guess_of(question, guess)
-    v = np.gradient(first.q, axis=0) * question.steps / first.T if first.v is None else first.v
+    v = np.gradient(first.q, question.begins, axis=0) / first.T if first.v is None else first.v
     n, given, wishes = question.layout.n, question.given, question.wishes
     parts = [first.q[0], v[0], first.q[-1], v[-1]]
     for k, (names, name) in enumerate(((wishes.start, "q"), (wishes.start, "v"), (wishes.end, "q"), (wishes.end, "v"))):
@@ -192,7 +220,7 @@ def _check_finite(problem: Transcription, z: np.ndarray) -> None:
         bad = ~np.isfinite(part).all(axis=1)
         if bad.any():
             k, asked = int(np.argmax(bad)), problem.question
-            t = z[-2] + z[-1] * k / asked.steps
+            t = z[-2] + z[-1] * asked.begins[k]
             raise InputError(
                 f"{name}(t, q, v, u) is not finite along the guess: {part[k, 0]} in the step from t = {t:.6g}. Check "
                 "it there, or pass a guess=... that keeps away from there."
@@ -211,7 +239,7 @@ def plan_of(problem: Transcription, solution: Solution, seconds: float, beyond: 
     """The record of a solution; `beyond` is what later phases add to the costate at the end."""
     asked, z = problem.question, solution.z
     n, t0, T = asked.layout.n, float(z[-2]), float(z[-1])
-    times, states = t0 + T * np.arange(asked.steps + 1) / asked.steps, problem.states(z)
+    times, states = t0 + T * asked.begins, problem.states(z)
     if asked.wishes.starts_in_state:  # without the last rounding of the solver
         states[0] = np.concatenate([asked.given[:n], asked.p_given, asked.given[n : 2 * n]])
     base = undriven(asked.system)
@@ -235,7 +263,7 @@ def plan_of(problem: Transcription, solution: Solution, seconds: float, beyond: 
         ends = [lagrange_weights(asked.points, np.asarray(theta)) for theta in (0.0, 1.0)]
         used = np.concatenate([(ends[0] @ U[0])[None], np.einsum("i,kij->kj", ends[1], U)])
     run = Run(asked.system, asked.method, asked.layout, None, times, full, counts, counts, status,
-              T / asked.steps, stats, inputs=used)  # fmt: skip
+              T / asked.steps if asked.is_equal else T * asked.shares, stats, inputs=used)  # fmt: skip
     plan: Any = Plan._from_run(run)
     plan._arrays["costate"] = reduced_costate(problem, solution, times, states, beyond)
     plan.cost, plan.horizon, plan.history = cost, T, solution.history

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arguments import floats, shown
 from ..errors import InputError
-from ..problem import undriven
+from ..problem import lagrange_weights, undriven
 from ..simulation.boundary_guess import momenta_of, path_between, states_along
 from ..trajectory import Trajectory
 from .plan import Plan
@@ -43,7 +43,7 @@ def guess_of(asked: Question, guess: Any) -> Guess:
     T = _length(asked, guess)
     at_rest = np.clip(0.0, asked.inputs.lower, asked.inputs.upper)
     U = np.broadcast_to(at_rest, (asked.steps, len(asked.points), asked.inputs.size)).copy()
-    share = np.arange(asked.steps + 1) / asked.steps
+    share = asked.begins
     if guess is None:
         return Guess(_straight(asked, T), None, U, T)
     if not isinstance(guess, Trajectory):
@@ -59,10 +59,19 @@ def guess_of(asked: Question, guess: Any) -> Guess:
         np.stack([np.interp(share, own, column) for column in np.asarray(part).T], 1) for part in (guess.q, guess.v)
     )
     if asked.inputs.size and (isinstance(guess, Plan) or "u" in guess._arrays):
-        inside = share[:-1, None] + np.array(asked.points) / asked.steps
-        U = np.stack([np.interp(inside, own, column) for column in guess.u.T], axis=2)
+        inside = share[:-1, None] + np.array(asked.points) * asked.shares[:, None]
+        U = _inputs_at(guess, own, inside)
         U = np.clip(U, asked.inputs.lower, asked.inputs.upper)
     return Guess(q, v, U, T)
+
+
+def _inputs_at(guess: Trajectory, own: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """The inputs of a run whose states lie at `own`: of a plan the polynomials of its steps, else lines."""
+    if not isinstance(guess, Plan) or len(guess.control.values) != len(own) - 1:
+        return np.stack([np.interp(where, own, column) for column in guess.u.T], axis=2)
+    k = np.clip(np.searchsorted(own, where, side="right") - 1, 0, len(own) - 2)
+    theta = (where - own[k]) / (own[k + 1] - own[k])
+    return np.einsum("ikj,kjil->kjl", lagrange_weights(guess.control.points, theta), guess.control.values[k])
 
 
 def _length(asked: Question, guess: Any) -> float:
@@ -73,7 +82,7 @@ def _length(asked: Question, guess: Any) -> float:
 
 
 def _straight(asked: Question, T: float) -> np.ndarray:
-    n, times = asked.layout.n, asked.t0 + T * np.arange(asked.steps + 1) / asked.steps
+    n, times = asked.layout.n, asked.t0 + T * asked.begins
     wishes = asked.wishes
     first, last = (
         place if isinstance(names, tuple) and "q" in names else None
@@ -89,12 +98,12 @@ def _straight(asked: Question, T: float) -> np.ndarray:
 def packed(problem: Transcription, guess: Guess) -> np.ndarray:
     """z of a guess: momenta and unknowns of the steps belong to its motion."""
     asked, n = problem.question, problem.question.layout.n
-    times = asked.t0 + guess.T * np.arange(asked.steps + 1) / asked.steps
+    times = asked.t0 + guess.T * asked.begins
     full = momenta_along(asked, times, guess)
     if asked.wishes.starts_in_state:
         full[0, : 3 * n] = np.concatenate([asked.given[:n], asked.p_given, asked.given[n : 2 * n]])
     U = guess.U.reshape(asked.steps, -1)
-    h = np.full(asked.steps, guess.T / asked.steps)
+    h = guess.T * asked.shares
     many = np.broadcast_to(problem.parameters, (asked.steps, len(problem.parameters)))
     x = problem.functions.guess(times[:-1], h, full[:-1], U, many)
     return problem.pack(full[:, : 3 * n], x, U, guess.T)

@@ -34,6 +34,7 @@ class Question:
         given: (q, v) of the start and (q, v) of the end, zeros where they are not given; p_given: p of the start.
         horizon: the least and the greatest length of the plan.
         lower, upper: the bounds of (q, v), (2n,), at all states but a given one at the start.
+        shares: the parts of the plan that its steps take, (steps,).
     """
 
     system: AbstractSystem
@@ -50,6 +51,17 @@ class Question:
     p_given: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def begins(self) -> np.ndarray:
+        """Where the states lie, from 0 to 1, (steps + 1,)."""
+        return np.append(np.cumsum(self.shares) - self.shares, 1.0)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all steps have one size."""
+        return bool(np.ptp(self.shares) == 0.0)
 
     @property
     def is_free(self) -> bool:
@@ -111,7 +123,7 @@ def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | N
     lower, upper = _bounds(asked.bounds, n)
     return Question(
         driven_for(base, points), method, layout, inputs, points, wishes, path_size, steps, t0, horizon, given,
-        p_given, lower, upper,
+        p_given, lower, upper, np.full(steps, 1.0 / steps),
     )  # fmt: skip
 
 

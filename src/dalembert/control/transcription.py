@@ -77,7 +77,7 @@ class Transcription:
         self.count = self._slack_at + slacks + 2
         self._last_row = asked.steps * self.rows_per_step
         self.row_count = self._last_row + self.begin + self.conditions + asked.path_size
-        self._shares = np.arange(asked.steps) / asked.steps, np.full(asked.steps, 1.0 / asked.steps)
+        self._shares = asked.begins[:-1], asked.shares
         self._places = self._step_places(), self._end_places()
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self._hessian_pattern: tuple[np.ndarray, np.ndarray] | None = None
@@ -90,7 +90,7 @@ class Transcription:
         if wishes.cost is None and wishes.final is None:
             n, weights = size // 3, np.zeros(self.count)
             weights[:n], weights[2 * n : size], weights[-1] = 1.0, 1.0, 1.0
-            self.blocks(weights)[:, self.block - self.sizes.inputs :] = 1.0 / self.question.steps
+            self.blocks(weights)[:, self.block - self.sizes.inputs :] = self.question.shares[:, None]
             self._anchor, self._weights = z.copy(), weights
 
     def beginning(self, question: Question) -> Transcription:
@@ -330,10 +330,10 @@ class Transcription:
     def name_of(self, row: int) -> str:
         """What messages call a row."""
         asked = self.question
-        h = (asked.horizon[0] if not asked.is_free else np.nan) / asked.steps
+        T = asked.horizon[0] if not asked.is_free else np.nan
         if row < self._last_row:
             k, own = divmod(row, self.rows_per_step)
-            when = f"in step {k + 1}" + (f" (t = {asked.t0 + k * h:.4g})" if np.isfinite(h) else "")
+            when = f"in step {k + 1}" + (f" (t = {asked.t0 + T * asked.begins[k]:.4g})" if np.isfinite(T) else "")
             if own < self.sizes.unknowns:
                 return f"the equation '{self.functions.equations[own]}' {when}"
             own -= self.sizes.unknowns
