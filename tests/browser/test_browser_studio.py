@@ -175,6 +175,20 @@ def test_the_start_page_finds_a_system_and_opens_it(page, running):
     assert "steps with h" in facts(page)
 
 
+def test_the_start_is_seen_while_the_first_run_is_computed(page, running):
+    computed = threading.Event()
+    running.studio.worker.submit("in the way", lambda check: computed.wait(60) and None)
+    page.goto(running.address("show/rolling-disc"))
+    page.wait_for_selector("html[data-pose]", state="attached", timeout=30_000)
+    assert page.get_attribute("html", "data-identity") is None
+    page.wait_for_selector("#progress:not([hidden])", timeout=10_000)
+    assert "preparing the equations" in page.inner_text("#progress")
+    place_of(page)  # the first point is there
+    computed.set()
+    page.wait_for_selector("html[data-identity]", state="attached", timeout=60_000)
+    assert not page.is_visible("#progress")
+
+
 def test_play_scrub_and_keys(page, running):
     opened(page, running, "pendulum")
     page.click("#play")

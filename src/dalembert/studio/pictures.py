@@ -17,6 +17,7 @@ from ..errors import DalembertError
 from ..multibody import MultibodySystem, Spheres
 from ..plots.forces import Wanted, arrows_of, forces_in, in_space
 from ..plots.geometry import checked_bars
+from ..plots.series import constrained
 from ..problem import AbstractSystem
 from ..trajectory import Trajectory, has_energy
 from .computing import Computed, corners_of, has_points, points_of
@@ -29,6 +30,8 @@ MOST_TIMES = 1500
 MOST_PLACES = 2_000_000
 #: Curves in one plot: more cannot be told apart.
 MOST_CURVES = 8
+#: Coordinates of a model of bodies up to which its multipliers are found.
+MOST_COORDINATES = 100
 
 
 class Curve(NamedTuple):
@@ -111,7 +114,7 @@ def live_message(identity: int, picture: Picture) -> bytes:
 
 
 def invariants_message(exhibit: Exhibit, computed: Computed) -> bytes | None:
-    """What takes longer: momenta that are found numerically, and what is doubtful about the run."""
+    """What takes longer: momenta that are found numerically, multipliers of models, what is doubtful about the run."""
     run = computed.run
     try:
         invariants, warnings = run.invariants, list(run.warnings)
@@ -124,9 +127,16 @@ def invariants_message(exhibit: Exhibit, computed: Computed) -> bytes | None:
         for k, column in enumerate(values.reshape(len(values), -1).T)
         if len(values)
     ]
-    for number, curve in enumerate(curves[:MOST_CURVES]):
-        arrays[f"invariant {number}"] = _thinned(curve, rows)
-        described.append({"plot": curve.plot, "name": curve.name, "array": f"invariant {number}"})
+    curves = curves[:MOST_CURVES]
+    if isinstance(run.system, MultibodySystem) and any(constrained(run)):
+        if run.q.shape[1] <= MOST_COORDINATES:
+            curves += _multipliers(run)
+        else:
+            warnings.append("multipliers are left out, they take long in so large a model; reactions are the forces at "
+                            "its joints.")  # fmt: skip
+    for number, curve in enumerate(curves):
+        arrays[f"later {number}"] = _thinned(curve, rows)
+        described.append({"plot": curve.plot, "name": curve.name, "array": f"later {number}"})
     header = {"kind": "more", "identity": computed.request.identity, "curves": described, "remarks": warnings}
     return packed(header, arrays)
 
@@ -155,7 +165,7 @@ def facts_of(run: Trajectory) -> dict[str, Any]:
         energy = np.asarray(run.energy)
         facts["energy"] = float(energy[0])
         facts["energy_error"] = float(np.max(np.abs(energy - energy[0])))
-    if np.shape(run.lam)[1]:
+    if constrained(run)[0]:
         facts["constraint"] = float(np.max(run.constraint))
     return facts
 
@@ -176,12 +186,12 @@ def _curves(run: Trajectory, on: np.ndarray | None = None) -> list[Curve]:
     if has_energy(run):
         energy = np.asarray(run.energy, dtype=float)
         found.append(Curve("energy", "E - E(0)", energy - energy[0]))
-    if np.shape(run.lam)[1]:
+    if constrained(run)[0]:
         found.append(Curve("constraint", "max |g|", np.asarray(run.constraint, dtype=float)))
-    if np.shape(run.lam)[1] or np.shape(run.psi)[1]:
+    if any(constrained(run)):
         found.append(Curve("constraint", "max |hidden|", np.asarray(run.hidden, dtype=float)))
-    for plot, name, values in (("multiplier", "λ", run.lam), ("multiplier", "ψ", run.psi)):
-        found += _columns(plot, name, values)
+    if not isinstance(run.system, MultibodySystem):
+        found += _multipliers(run)
     if np.size(run.impulse):
         impulse = np.asarray(run.impulse, dtype=float)
         found += _columns("impulse", "R", impulse.reshape(len(impulse), -1))
@@ -192,6 +202,11 @@ def _curves(run: Trajectory, on: np.ndarray | None = None) -> list[Curve]:
         return found
     t = np.asarray(run.t, dtype=float)
     return [curve._replace(values=np.interp(on, t, curve.values, right=np.nan)) for curve in found]
+
+
+def _multipliers(run: Trajectory) -> list[Curve]:
+    """The multipliers at the saved states. Those of a model of bodies are found anew, which takes longer than a run."""
+    return _columns("multiplier", "λ", run.lam) + _columns("multiplier", "ψ", run.psi)
 
 
 def _columns(plot: str, name: str, values) -> list[Curve]:

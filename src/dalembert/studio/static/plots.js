@@ -4,6 +4,8 @@ import { words } from "studio/data";
 const LIGHT = ["#2463a8", "#b5402d", "#2a7d4f", "#8a5a9e", "#b07a12", "#2b8a94", "#a3487a", "#5d6b2f"];
 const DARK = ["#6aa9ec", "#f0826d", "#62c08c", "#c79adb", "#e3b34f", "#68c7d1", "#e08fb9", "#a9bb6d"];
 const HEIGHT = 128;
+/** Plots whose curves may come after the others: until then they stay as they are. */
+const LATER = ["invariant", "multiplier"];
 
 export class Plots {
   /** @param {HTMLElement} home @param list of {key, title, log} @param go called with the time that is clicked */
@@ -30,9 +32,19 @@ export class Plots {
 
   /** More curves of the same run. */
   add({ header, arrays }) {
+    for (const key of LATER) if (!this.curves.some(({ plot }) => plot === key)) this.leave(key, header.curves);
     const kept = this.curves.filter((curve) => !header.curves.some((other) => other.plot === curve.plot));
     this.curves = [...kept, ...header.curves.map((curve) => ({ ...curve, values: arrays[curve.array].values }))];
     this.update();
+  }
+
+  /** Take away a plot that this run does not have. */
+  leave(key, coming) {
+    const old = this.shown.get(key);
+    if (!old || coming.some(({ plot }) => plot === key)) return;
+    old.chart.destroy();
+    old.frame.remove();
+    this.shown.delete(key);
   }
 
   update() {
@@ -40,7 +52,7 @@ export class Plots {
       const curves = this.curves.filter((curve) => curve.plot === plot.key);
       const old = this.shown.get(plot.key);
       const signature = curves.map((curve) => curve.name).join("|");
-      if (old && old.signature !== signature && (curves.length || plot.key !== "invariant")) {
+      if (old && old.signature !== signature && (curves.length || !LATER.includes(plot.key))) {
         old.chart.destroy();
         old.frame.remove();
         this.shown.delete(plot.key);

@@ -15,8 +15,9 @@ export class Scene {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
-    const slow = drawnByProcessor();
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !slow });
+    // edges are smoothed by more pixels: whether there are plenty of them is known only when the context is there
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: false });
+    const slow = drawnByProcessor(this.renderer.getContext());
     this.size = new THREE.Vector2(1, 1); // of the canvas, in pixels of the page
     this.sharpness = new Sharpness(window.devicePixelRatio, slow, (ratio, resting) => {
       this.renderer.setPixelRatio(ratio);
@@ -303,12 +304,10 @@ export class Scene {
   }
 }
 
-/** Whether there is no GPU: then smooth edges cost more than everything else. */
-function drawnByProcessor() {
-  const context = document.createElement("canvas").getContext("webgl2");
-  const known = context?.getExtension("WEBGL_debug_renderer_info");
+/** Whether there is no GPU: then every pixel costs. */
+function drawnByProcessor(context) {
+  const known = context.getExtension("WEBGL_debug_renderer_info");
   const name = known ? context.getParameter(known.UNMASKED_RENDERER_WEBGL) : "";
-  context?.getExtension("WEBGL_lose_context")?.loseContext();
   return /swiftshader|llvmpipe|software/i.test(name);
 }
 

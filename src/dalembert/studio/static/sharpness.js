@@ -14,11 +14,11 @@ const REST = 180;
 
 export class Sharpness {
   /** @param {number} screen pixels of the screen in one of the page @param {boolean} slow whether the processor draws:
-   *  then edges are smoothed by more pixels, and only at rest @param change called with another ratio, and
+   *  then there are more pixels than those of the screen, which smooth edges, only at rest @param change called with another ratio, and
    *  whether the scene rests */
   constructor(screen, slow, change) {
-    this.full = Math.min(screen, 2);
-    this.still = slow ? Math.max(2, this.full) : this.full;
+    this.still = Math.max(2, Math.min(screen, 3));
+    this.full = slow ? Math.min(screen, 2) : this.still;
     this.moving = this.full;
     this.ratio = this.full;
     this.change = change;
