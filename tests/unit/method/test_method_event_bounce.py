@@ -62,6 +62,29 @@ def test_compiled_bounces_are_those_of_the_loop(system, q0, v0, monkeypatch):
         assert getattr(compiled, name) == pytest.approx(getattr(single, name), abs=1e-11), name
 
 
+def test_gauss_and_impacts_without_loss_keep_the_energy_of_a_nonlinear_spring():
+    """Symplectic smooth phases, joined by reflections: no drift, where an explicit method of the same order drifts."""
+
+    class Spring(da.System):
+        restitution: float = 1.0
+
+        def lagrangian(self, t, q, v):
+            return 0.5 * (v @ v) - 0.5 * q[0] ** 2 - 0.25 * q[0] ** 4
+
+        def gap(self, t, q):
+            return q + 0.4
+
+    def change(tableau, end):
+        run = da.simulate(Spring(), da.EventCapturing(tableau), [1.0], [0.5], t=(0.0, end), h=0.1)
+        assert len(run.events) > 0.3 * end
+        return np.abs(run.energy / run.energy[0] - 1)
+
+    kept, lost = change(da.gauss_legendre(2), 200.0), change(da.half_explicit(4), 200.0)
+    assert np.max(kept) < 2e-6
+    assert np.max(kept[-400:]) < 1.2 * np.max(kept[:400])
+    assert lost[-1] > 100 * np.max(kept)
+
+
 def test_many_bounces_keep_their_rhythm():
     """Without loss a ball from the height 1 hits every 2 sqrt(2 / g)."""
     ball = BouncingBall(gravity=2.1, restitution=1.0)

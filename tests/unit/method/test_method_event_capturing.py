@@ -12,7 +12,13 @@ from dalembert.gallery.impacts import BouncingBall, ImpactOscillator
 
 QUICK = [da.radau_iia(2), da.lobatto_iiia(3), da.lobatto_iiia(4), da.half_explicit(3)]
 #: Every tableau is compiled for itself, which takes most of the time.
-OTHERS = [da.radau_iia(3), da.lobatto_iiia(2), *(da.half_explicit(p) for p in (2, 4, 5))]
+OTHERS = [
+    da.radau_iia(3),
+    da.lobatto_iiia(2),
+    da.gauss_legendre(2),
+    da.gauss_legendre(3),
+    *(da.half_explicit(p) for p in (2, 4, 5)),
+]
 #: The fewest steps over t = 5 with which a method of each order shows it on the oscillators.
 STEPS = {2: (499, 797, 1277), 3: (101, 199, 397), 4: (101, 199, 317), 5: (101, 199, 317), 6: (83, 127, 199)}
 ROUNDOFF = 2e-13

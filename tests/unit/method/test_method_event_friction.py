@@ -77,6 +77,27 @@ def test_stick_and_slip_of_a_pushed_block():
     assert np.max(np.abs(balance)) <= 1e-6
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("tableau", "steps"),
+    [
+        (da.radau_iia(3), (29, 53, 101, 199)), (da.lobatto_iiia(4), (17, 29, 53)),
+        (da.gauss_legendre(2), (53, 101, 199)),
+        (da.gauss_legendre(3), (17, 29, 53)), (da.half_explicit(5), (29, 53, 101)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_order_survives_stick_and_slip(tableau, steps):
+    events, pieces = pushed_block(6.0, 0.3)
+    errors = []
+    for n in steps:
+        run = da.simulate(PushedBlock(), da.EventCapturing(tableau), [0.0, 0.0], [0.0, 0.0], t=(0.0, 6.0), h=6 / n)
+        expected = [next(place(t) for a, b, place in pieces if a <= t <= b + 1e-12) for t in run.t]
+        errors.append(np.max(np.abs(run.q[:, 0] - expected)))
+        assert list(run.events.kind) == [kind for kind, _ in events]
+    assert abs(-np.polyfit(np.log(steps), np.log(errors), 1)[0] - tableau.order) <= 0.2
+
+
 def test_compiled_steps_stick_and_slip_as_those_of_xla():
     """Every mode is compiled for itself."""
     arguments = PushedBlock(), da.EventCapturing(da.half_explicit(4)), [0.0, 0.0], [0.0, 0.0]

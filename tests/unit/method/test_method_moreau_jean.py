@@ -211,3 +211,17 @@ def integrate_ball():
     run = integrate(Ball(), da.MoreauJean(), [1.0], [0.0], t=(0.0, 2.0), h=0.01)
     if not run.status:
         raise da.StepFailure(str(run.status))
+
+
+@pytest.mark.long
+def test_derivatives_by_friction():
+    """Of a block that slides up an incline, turns round and slides down again; and its sensitivity beside it."""
+    block, arguments = da.gallery.SlidingBlock(), {"q0": [0.0, 0.0], "v0": [-1.0, 0.0], "t": (0.0, 0.5), "h": 0.01}
+
+    def place(friction):
+        return da.simulate(da.gallery.SlidingBlock(friction=friction), da.MoreauJean(), **arguments).q[-1, 0]
+
+    quotient = (place(0.3 + 1e-5) - place(0.3 - 1e-5)) / 2e-5
+    assert float(jax.grad(place)(0.3)) == pytest.approx(quotient, rel=1e-7)
+    found = da.sensitivity(block, da.MoreauJean(), **arguments, wrt="friction")
+    assert found.q[-1, 0, 0] == pytest.approx(quotient, rel=1e-7)
