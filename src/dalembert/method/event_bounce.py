@@ -8,9 +8,10 @@ Phi the Runge-Kutta step and w the width of the interval of the event::
     y_C = y_B + w y' + changes by P,           g_i(q_C) >= 0
     y1 = Phi_{h - tau - w/2}(y_C)
 
-There is one contact, so that Coulomb's law is solved by cases: it sticks, or slides one way. Where anything else
-happens (`unusual`), the step is not taken: another contact touches, the contact comes to rest, bounces accumulate, or
-an event lies before or behind.
+Constraints of the system hold in all of this: P acts through the motions that they allow, and y1 is moved onto them as
+after every step. There is one contact, so that Coulomb's law is solved by cases: it sticks, or slides one way. Where
+anything else happens (`unusual`), the step is not taken: another contact touches, the contact comes to rest, bounces
+accumulate, or an event lies before or behind.
 """
 
 from __future__ import annotations
@@ -54,23 +55,27 @@ class BounceEnd(NamedTuple):
     """What a step with a bounce gives."""
 
     y: Any
+    lam: Any  # the multipliers at the beginning
+    psi: Any
     bounce: Bounce
     extent: Extent
     unusual: Any
 
 
 class OneBounce:
-    """The equations of such a step, for systems without other constraints."""
+    """The equations of such a step."""
 
     def __init__(self, tableau: RungeKutta, sizes: Sizes) -> None:
         none = np.zeros(sizes.contacts, bool)
-        self.search = SmoothMode(tableau, sizes, none, none, watched=False)
-        self.before = self.after = SmoothMode(tableau, sizes, none, none)
-        self.sizes, (n, *_, contacts, d) = sizes, sizes
+        self.search = SmoothMode(tableau, sizes, none, none, watched=False, projected=False)
+        self.before = SmoothMode(tableau, sizes, none, none, projected=False)
+        self.after = SmoothMode(tableau, sizes, none, none)
+        self.sizes, (n, m, k, contacts, d) = sizes, sizes
+        self._first = 2 * n + m + k  # equations of motion before those of the contacts
         self.groups = {"time": 1}
         for name, mode in (("search", self.search), ("before", self.before), ("after", self.after)):
             self.groups |= {f"{name} {group}": length for group, length in mode.groups.items()}
-        self.groups |= {f"response {k}": 2 * n + contacts * d for k in range(d)}
+        self.groups |= {f"response {way}": self._first + contacts * d for way in range(d)}
         self.groups["lift"] = 1
 
     def _unpacked(self, x) -> tuple:
@@ -107,7 +112,7 @@ class OneBounce:
         equations = [gap[None], self.search.residual(search, m, t, tau, y, none)["motion"]]
         equations.append(self.before.residual(before, m, t, tau - width / 2, y, none)["motion"])
         hit = self._hit(x, m, t, h, y, width)
-        equations.append(self.after.residual(after, m, hit.t, h - tau - width / 2, hit.y, none)["motion"])
+        equations += self.after.residual(after, m, hit.t, h - tau - width / 2, hit.y, none).values()
         equations += self._unit_impulses(m, responses, hit, chosen)
         gaps = [chosen @ m.contact.gap(hit.t, q) for q in (hit.y[: self.sizes.n], hit.unlifted)]
         equations.append((gaps[0] - jnp.maximum(gaps[1], 0.0))[None])
@@ -122,9 +127,10 @@ class OneBounce:
         def equations(x):
             return motion_equations(m, unravel(x), t, q, v, p, modes)
 
-        free, found, (n, *_, contacts, _) = equations(zero), [], self.sizes
+        free, found, contacts = equations(zero), [], self.sizes.contacts
         for k, response in enumerate(responses):
-            unit = jnp.zeros(len(zero)).at[2 * n + k * contacts : 2 * n + (k + 1) * contacts].set(chosen)
+            place = self._first + k * contacts
+            unit = jnp.zeros(len(zero)).at[place : place + contacts].set(chosen)
             found.append(equations(response) - free - unit)
         return found
 
@@ -182,7 +188,7 @@ class OneBounce:
             ~hit.sound,
         ])  # fmt: skip
         bounce = Bounce(t + tau, chosen, hit.before, hit.after, hit.impulse)
-        return BounceEnd(last.y, bounce, Extent(far, fast, impacts), jnp.any(unusual))
+        return BounceEnd(last.y, first.lam, first.psi, bounce, Extent(far, fast, impacts), jnp.any(unusual))
 
 
 class _Hit(NamedTuple):

@@ -85,12 +85,15 @@ class ModeEnd(NamedTuple):
 class SmoothMode:
     """The equations of a step in one mode, in which no contacts that are held depend on each other."""
 
-    def __init__(self, tableau: RungeKutta, sizes: Sizes, closed, sticking, *, watched: bool = True) -> None:
-        """`watched`: whether the step is looked at; else only its end matters."""
+    def __init__(
+        self, tableau: RungeKutta, sizes: Sizes, closed, sticking, *, watched: bool = True, projected: bool = True
+    ) -> None:
+        """`watched`: whether the step is looked at; else only its end matters. `projected`: whether that is moved onto
+        the constraints."""
         self.tableau, self.dimensions, self.watched = tableau, sizes, watched
         self.closed, self.sticking = np.array(closed, bool), np.array(sticking, bool)
         self.parts = PARTS if np.any(self.closed) else 1  # the times at which forces are asked for
-        self.projects = bool(sizes.m + sizes.k or np.any(self.closed))
+        self.projects = projected and bool(sizes.m + sizes.k or np.any(self.closed))
         self.points = tableau.stages + (self.parts + 1 if watched else 0)
         impulses = sizes.contacts * sizes.directions
         lengths = {

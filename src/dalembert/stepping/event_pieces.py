@@ -113,7 +113,7 @@ class Pieces:
     def bounces(self, t: float, y: np.ndarray, modes: Modes) -> Alternating | None:
         """Flights, together with steps in which there is one bounce; None where these are not compiled."""
         layout, flight = self._layout, self.mode(t, y, modes)
-        if flight is None or layout.m or layout.k or np.any(modes.closed):
+        if flight is None or np.any(modes.closed):
             return None
         if self._bounces is None:
             functions = bounce_steps(Family(self._system), self._tableau, layout)

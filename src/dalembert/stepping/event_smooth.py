@@ -102,15 +102,15 @@ def bounce_state(tableau: RungeKutta, layout: Layout) -> BounceState:
     """The same sizes as those of a flight, so that both work on one state."""
     contacts, d = layout.contacts, layout.directions
     none = np.zeros(contacts, bool)
-    saved = 2 * layout.n + contacts * d + 2
+    saved = 2 * layout.n + contacts * d + layout.m + layout.k + 2
     looks = sum(map(math.prod, mode_of(tableau, layout, none, none).looks))
     return BounceState(saved, slice(saved, saved + 1 + contacts + 3 * d), saved + looks + contacts)
 
 
 @for_family(maxsize=64)
 def bounce_steps(family: Family, tableau: RungeKutta, layout: Layout) -> StepFunctions:
-    """Steps with one bounce, of systems without constraints."""
-    sizes = Sizes(layout.n, 0, 0, layout.contacts, layout.directions)
+    """Steps with one bounce."""
+    sizes = Sizes(layout.n, layout.m, layout.k, layout.contacts, layout.directions)
     step, places, n = OneBounce(tableau, sizes), bounce_state(tableau, layout), 2 * layout.n
     names = tuple(f"{name}[{k}]" for name, length in step.groups.items() for k in range(length))
     contacts, last = layout.contacts, places.kept.stop
@@ -126,7 +126,9 @@ def bounce_steps(family: Family, tableau: RungeKutta, layout: Layout) -> StepFun
         found = jnp.concatenate([bounce.time[None], *bounce[1:]])
         sizes, unusual = jnp.stack(end.extent[:2]), jnp.where(end.unusual, 1.0, 0.0)[None]
         rest = jnp.zeros(places.n_state - contacts - last - 1)
-        return jnp.concatenate([end.y, impulse, sizes, found, unusual, rest, end.extent.impacts])
+        return jnp.concatenate([
+            end.y, impulse, end.lam, end.psi, sizes, found, unusual, rest, end.extent.impacts,
+        ])  # fmt: skip
 
     return StepFunctions(
         guess=lambda t, h, state, parameters: step.guess(*system(state, t, h, parameters)),
