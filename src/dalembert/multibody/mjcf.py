@@ -41,7 +41,10 @@ def load_mjcf(path, *, ignore: tuple[str, ...], restitution: float = 0.0) -> Mul
         compiled = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
         raise ModelError(f"{path}: mujoco does not read it: {str(error).strip()}") from error
-    return from_compiled(compiled, ignore=ignore, restitution=restitution)
+    try:
+        return from_compiled(compiled, ignore=ignore, restitution=restitution)
+    except (ModelError, InputError) as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 def from_compiled(
