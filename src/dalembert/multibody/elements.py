@@ -213,23 +213,32 @@ class ForceMethods:
         return name
 
     def bushing(
-        self, first: Body, second: Body, stiffness, *, damping=(0.0,) * 6, at=None, rotation=None,
+        self, first: Body | Point, second: Body | Point, stiffness, *, damping=(0.0,) * 6, at=None, rotation=None,
         name: str | None = None,
     ) -> str:  # fmt: skip
-        """An elastic joint: six stiffnesses and dampings, along and about the axes of a frame of the first body."""
+        """An elastic joint: six stiffnesses and dampings, along and about the axes of a frame of the first body.
+
+        It is relaxed where both points are one: `at`, or else the point of the second body, or its origin.
+        """
         name = self._force_name("bushing", name)
-        for body in (first, second):
+        ends = [end.body if isinstance(end, Point) else end for end in (first, second)]
+        for body in ends:
             self._own(body)
         stiffness, damping = (vector(f"{k} of {name}", x, 6) for k, x in zip(
             ("stiffness", "damping"), (stiffness, damping), strict=True
         ))  # fmt: skip
-        place = second.place if at is None else vector(f"at of {name}", at)
+        drawn = ends[1].drawn(second.place) if isinstance(second, Point) else second.place
+        place = drawn if at is None else vector(f"at of {name}", at)
+        owns = [
+            end.place if isinstance(end, Point) else body.own(place)
+            for end, body in zip((first, second), ends, strict=True)
+        ]
         axes = rotation_matrix(f"rotation of {name}", rotation)
         damped = is_traced(damping) or bool(np.any(damping))
 
         def build(n):
-            frames = [n.frame(body, body.own(place), axes) for body in (first, second)]
-            joint = JointElement(name, n.of(first), n.of(second), SixAxis("|"), frames[0], frames[1])
+            frames = [n.frame(body, own, axes) for body, own in zip(ends, owns, strict=True)]
+            joint = JointElement(name, n.of(ends[0]), n.of(ends[1]), SixAxis("|"), frames[0], frames[1])
             return Bushing(name, joint, stiffness, damping, damped)
 
         self.forces.append(build)

@@ -29,6 +29,7 @@ from ..arguments import choice, floats, number
 from ..engine import Unkeyed, find_root
 from ..errors import ContactWarning, InconsistentStart, InputError, ModelError
 from ..formulation import mechanics_of
+from ..multibody import MultibodySystem
 from ..problem import AbstractSystem, OverdeterminedDAE, State, holding, prepared
 from .contact_start import WITHOUT_STEP, Judged, check_gaps, moved_apart
 from .model_check import (
@@ -40,7 +41,7 @@ from .model_check import (
     layout_of,
 )
 from .nearby import RANK_NEARBY, nearby
-from .scales import constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
+from .scales import change_with_time, constraints_at, hidden_at, natural_speed, nonholonomic_at, relative
 from .shared_equations import Family, equation, flat_parameters, for_family, recognised, traced_equation
 from .start_step import Kind, native_start
 from .step import Layout
@@ -132,6 +133,11 @@ def prepare_start(
     second_name, second = ("v0", _vector("v0", v0)) if v0 is not None else ("p0", _vector("p0", p0))
     if second.shape != q.shape:
         raise InputError(f"{second_name} must have the shape of q0, {q.shape}, got {second.shape}.")
+    if isinstance(system, MultibodySystem) and q.shape[0] != system.size:
+        raise InputError(
+            f"q0 has {q.shape[0]} entries, but {type(system).__name__} in {system.coordinates} has {system.size}; "
+            f'model.assemble(..., coordinates="{system.coordinates}") gives a start for it.'
+        )
     recognised(system, q.shape[0])
     layout = layout_of(system, q.shape[0])
     if is_traced(system, q, second):
@@ -148,8 +154,10 @@ def prepare_start(
     return dataclasses.replace(start, state=State(*(np.array(part) for part in start.state)))  # the caller's own
 
 
-def _check_freedom(system: AbstractSystem, layout: Layout) -> None:
-    if layout.m + layout.k >= layout.n and (layout.m or layout.k):
+def _check_freedom(system: AbstractSystem, layout: Layout, t: float | None = None, q=None) -> None:
+    """Refuse as many constraints as coordinates, unless they change with time and so drive the motion."""
+    driven = layout.m == layout.n and not layout.k and t is not None and change_with_time(system, t, q)
+    if layout.m + layout.k >= layout.n and (layout.m or layout.k) and not driven:
         kinds = [f"{layout.m} independent holonomic"] if layout.m else []
         kinds += [f"{layout.k} nonholonomic"] if layout.k else []
         raise ModelError(
@@ -238,7 +246,7 @@ class _Point:
         self.rows = independent_rows(system, asked.t, near, asked.redundant, tolerance)
         if self.rows is not None:
             self.layout = dataclasses.replace(self.layout, m=len(self.rows))
-        _check_freedom(system, self.layout)
+        _check_freedom(system, self.layout, asked.t, near)
         if off and not asked.project:
             raise _inconsistent(system, "position", "g(t0, q0)", found.value, parts, "q0")
         if off:

@@ -31,6 +31,8 @@ from .shared_equations import Family
 MAX_ITERATIONS = 40
 #: The iteration ends when the unknowns change by less than this, relative to their groups.
 TOLERANCE = 1e-12
+#: Changes below this that do not fall any more are the roundoff of places that are large beside what moves in a step.
+STANDSTILL = 1e-9
 #: Derivatives are taken anew when the change falls by less than this factor.
 SLOW = 0.3
 #: Gaps that no velocity closes in so many steps need no correction.
@@ -142,7 +144,8 @@ class ContactSolver:
             x = new
             many = max((len(law.contacts) for law in laws), default=0) > MANY
             wanted = COMPLEMENTARITY_OF_MANY if many else COMPLEMENTARITY
-            if residual <= wanted and change <= max(TOLERANCE, residual):
+            still = max(change, before) <= STANDSTILL and change > SLOW * before
+            if residual <= wanted and (change <= max(TOLERANCE, residual) or still):
                 self.worst = max(self.worst, residual)
                 return x
             if change > SLOW * before:

@@ -145,3 +145,13 @@ def row_names(rows, kind: str = "holonomic") -> str:
         run = [row for _, row in group]
         names += [f"{kind}[{run[0]}..{run[-1]}]"] if len(run) > 2 else [f"{kind}[{row}]" for row in run]
     return ", ".join(names)
+
+
+#: Times after the start at which constraints are looked at, to see whether they change.
+LATER = (0.1, 1.7, 23.0)
+
+
+def change_with_time(system: AbstractSystem, t: float, q) -> bool:
+    """Whether the constraints change with time: g(t, q) is another one at other times."""
+    now = constraints_at(system, t, q).value
+    return any(not np.array_equal(constraints_at(system, t + later, q).value, now) for later in LATER)
