@@ -26,6 +26,7 @@ from .derivatives import derivatives_table
 from .engine import engine_tables
 from .ensemble import ensemble_table
 from .first_result import first_result_table
+from .heaps import heaps_table
 from .large_systems import large_systems_table
 from .longer_chains import longer_chains_table
 from .mechanisms import mechanisms_table
@@ -50,6 +51,7 @@ def sections(repeats: int, share: float, picture: pathlib.Path | None) -> dict[s
         "mechanisms": lambda: {"mechanisms": mechanisms_table(repeats, share)},
         "ensemble": lambda: {"ensemble": ensemble_table(repeats, share)},
         "contacts": lambda: {"contacts": contact_table(repeats, share)},
+        "heaps": lambda: {"heaps": heaps_table(share)},
         "spheres": lambda: {"spheres": spheres_table(share)},
         "first": lambda: {"first": first_result_table(2 if share >= 1 else 1)},
         "calls": lambda: {"calls": call_cost_table(repeats)},

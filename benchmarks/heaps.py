@@ -20,8 +20,6 @@ from .tables import Table, microseconds
 
 RADIUS, STEP, LAYERS = 0.1, 0.005, 5
 COUNTS = (50, 200, 1000, 10_000)
-#: A pile as high as it is wide, which is followed until it lies still.
-CUBE, REST = 10, 2.0
 
 
 def heap(across: int, layers: int, friction: float = 0.3, seed: int = 0) -> tuple[da.Spheres, np.ndarray]:
@@ -67,10 +65,6 @@ def heaps_table(share: float = 1.0) -> Table:
     for count in COUNTS:
         across = round((count / LAYERS) ** 0.5)
         table.rows.append(_row(str(across**2 * LAYERS), _apart(across, LAYERS, steps)))
-    if share >= 1:
-        found = _apart(CUBE, CUBE, round(REST / STEP))
-        table.rows.append(_row(f"{CUBE**3} in a cube, to rest", found))
-        table.notes.append(f"The cube's fastest sphere moves with {found['speed']:.1e} m/s at t = {REST:g}.")
     table.notes.append(
         f"Equal spheres of radius {RADIUS} fall in {LAYERS} layers into a box, friction 0.3, h = {STEP}: they hit the "
         "floor and each other and come to lie. Each heap has a process of its own and one core; contacts and "

@@ -187,8 +187,8 @@ def _starts(
     stretch, done, may_pivot = max(FIRST_SWEEPS, len(problem.b)), 0, problem.b.size <= PIVOTING_SIZE
     for attempt in itertools.count(1):
         allowed = min(stretch, limit - done)
-        x, steps = _sweep(problem, x, allowed, 0.1 * tolerance)
-        yield x, "gauss_seidel", steps
+        x, steps = _accelerated(problem, x, allowed, tolerance)
+        yield x, "accelerated", steps
         done, stretch = done + steps, 2 * stretch
         at_rest = steps < allowed or done >= limit
         if may_pivot and (at_rest or attempt == ATTEMPTS_BEFORE_PIVOTING):

@@ -92,7 +92,7 @@ def test_fuzz_pivoting_in_the_plane():
         assert_law(W, b, mu, 2, found.r)
 
 
-@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel"])
+@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel", "accelerated"])
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_particle_on_a_plane(method, dimension):
     """Mass m with the velocity (v_n, v_t): friction takes away at most mu times the normal velocity lost."""
@@ -127,7 +127,7 @@ def test_slanted_rod_jams():
     np.testing.assert_allclose(found.r, np.linalg.solve(W, -b), rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel"])
+@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel", "accelerated"])
 def test_elliptic_mass_in_space(method):
     """W_tt is not a multiple of the identity: r_t opposes u_t, which is not parallel to b_t."""
     W = np.array([[2.0, 0.3, -0.2], [0.3, 1.0, 0.4], [-0.2, 0.4, 3.0]])
@@ -214,7 +214,7 @@ def test_start_at_the_solution():
     assert again.iterations == 0
 
 
-@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel"])
+@pytest.mark.parametrize("method", ["auto", "newton", "gauss_seidel", "accelerated"])
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_infeasible_problems_are_reported(method, dimension):
     squeezed = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(dimension))
