@@ -43,9 +43,6 @@ class Tuning:
     piece_first_from: int = 5_000
     #: Entries of a row with which a piece may fail; with fewer its ends may be at fault.
     most_fill: int = 12
-    #: How much wider than it may be a band can be found before unknowns are substituted, beyond those that are
-    #: no longer in it.
-    band_slack: int = 4
     #: The Markowitz cost of substitutions that leave a band narrow.
     band_cost: int = 9
     #: Operations that are made for every unknown of a method, in the end and on the way; more or fewer only take
@@ -55,6 +52,9 @@ class Tuning:
     #: 40 knots a side takes 10 to 20 ms per step in a band, 340 ms on the sparse engine; Galerkin(3) on one of
     #: 10 knots, which is wider, 9 against 7 ms.
     band_work: int = 40_000
+    #: The same for fronts, whose dense parts are worked through in vectors: with 98,000 of them Galerkin(3) on a net
+    #: of 20 knots a side takes 280 ms per step, 910 on the sparse engine (both on a busy machine).
+    front_work: int = 150_000
     #: A band takes its operations on vectors in a half to a quarter of the time that fronts take: they lie in a
     #: row, and zeros are left out. (Chains, 100 times 12 unknowns: 3900 per microsecond and 2000; nets, 20 x 20:
     #: 11,000 and 2800.)

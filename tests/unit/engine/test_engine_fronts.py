@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from benchmarks.trees_and_nets import Tree
 from engine_runners import functions_and_start
 from random_mechanisms import random_mechanism
 
@@ -142,11 +143,14 @@ def test_the_largest_multiplier_of_a_border_is_told():
     assert wild > 1e7
 
 
-def agreement(seed: int, steps: int = 20, h: float = 1e-3) -> float:
-    """The largest difference of the states after some steps, compiled and by the sparse engine."""
+def agreement(seed: int) -> float:
+    """The largest difference of a random mechanism's states, compiled and by the sparse engine."""
     model, start = random_mechanism(seed)
-    system = model.system("directors")
-    functions, state, parameters = functions_and_start(system, da.Rattle(), start)
+    return difference(*functions_and_start(model.system("directors"), da.Rattle(), start), steps=20, h=1e-3)
+
+
+def difference(functions, state, parameters, steps: int, h: float) -> float:
+    """The largest difference of the states after some steps, compiled and by the sparse engine."""
     native = choose_engine(functions, state, 0.0, h, parameters, EngineOptions(engine="native"))
     other = SparseRun(functions, True).begin("asked for")
     chunks = [one.run(one.first_carry(state), 0.0, h, steps, steps, parameters, 10) for one in (native, other)]
@@ -165,3 +169,10 @@ def test_random_mechanisms_agree_with_the_sparse_engine(seed):
 @pytest.mark.parametrize("seed", range(2, 20))
 def test_more_random_mechanisms_agree_with_the_sparse_engine(seed):
     assert agreement(seed) < 1e-10
+
+
+def test_collocation_on_a_tree_is_compiled(tune):
+    """A piece of it fills up, and no band of it is narrow."""
+    tune(piece_first_from=300)
+    tree = Tree(generations=5)
+    assert difference(*functions_and_start(tree, da.Galerkin(3)), steps=5, h=1e-3) < 1e-10

@@ -12,19 +12,25 @@ import dalembert as da
 from dalembert.engine.elimination.array_elimination import TooIrregular
 from dalembert.engine.elimination.array_probe import Equations
 from dalembert.engine.functions.function import Function
+from dalembert.engine.program.passes import Pass
 from dalembert.engine.step import array_step
 from dalembert.engine.step.array_step import build_array_step
 from dalembert.engine.tuning import tuning
 
 
 def test_a_method_that_couples_many_unknowns_is_seen_at_a_piece(monkeypatch):
-    """What was traced on the way is the residual, with its Jacobian."""
+    """Loops are not tried for the whole then; and what was traced on the way is the residual, with its Jacobian."""
     functions, state, parameters = functions_and_start(da.gallery.Chain(links=180), da.Galerkin(3))
-    monkeypatch.setattr(array_step, "band_of", lambda *_: None)  # as if its equations were no band either
-    monkeypatch.setattr(array_step, "ELIMINATION", None)  # the whole is not eliminated
+    plans = []
+
+    def irregular(draft):
+        plans.append(draft.plan)
+        raise TooIrregular(fill=20.0)
+
+    monkeypatch.setattr(array_step, "ELIMINATION", (Pass("eliminate", irregular),))
     with pytest.raises(TooIrregular) as failure:
         build_array_step(functions, state, 0.0, 0.01, parameters)
-    assert failure.value.fill > tuning().most_fill
+    assert [(plan.in_loops, plan.most_cost) for plan in plans] == [(False, np.inf), (False, tuning().band_cost)]
     x = np.random.default_rng(0).normal(size=functions.size)
     arguments = (x, np.array(0.3), np.array(0.01), state, parameters)
     values, jacobian = Function(functions.residual, failure.value.traced)(*arguments)

@@ -39,13 +39,13 @@ class Plan:
 class TooIrregular(Exception):
     """Nothing is gained by treating this system in loops.
 
-    `fill` is how many entries a row of the matrix had where that was seen, `left` the share of all unknowns that it was
-    begun with, `traced` the residual of the step, where it was traced already.
+    `fill` is how many entries a row of the matrix had where that was seen, `traced` the residual of the step, where it
+    was traced already.
     """
 
-    def __init__(self, fill: float = 0.0, traced: Any = None, left: float = 1.0) -> None:
+    def __init__(self, fill: float = 0.0, traced: Any = None) -> None:
         super().__init__("its operations do not fall into loops")
-        self.fill, self.traced, self.left = fill, traced, left
+        self.fill, self.traced = fill, traced
 
 
 @dataclass
@@ -221,7 +221,6 @@ def eliminate_blocks(draft: ArrayElimination) -> None:
                 blocks.append(ArrayBlock(unknowns, left[1], np.zeros(0, np.int64), left[0], linear))
                 continue
         if factors is None:
-            too_irregular.left = len(unknowns) / n
             raise too_irregular
         right_side = right[equations]
         if linear:

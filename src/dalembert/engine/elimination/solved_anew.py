@@ -26,6 +26,6 @@ def solved_anew(
     fronts = fronts_of(rows, columns, values(system.nodes), scales)
     if band is not None and band.cost <= tuning().band_speed * fronts.cost:
         return band, np.concatenate([right[band.rows], system.nodes[band.entries]])
-    if fronts.work > tuning().band_work * len(unknowns):
+    if fronts.work > tuning().front_work * len(unknowns):
         return None
     return fronts, np.concatenate([right[fronts.rows], system.nodes])

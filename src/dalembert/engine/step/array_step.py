@@ -20,7 +20,6 @@ from ..elimination.array_elimination import (
 )
 from ..elimination.array_in_turn import IN_TURN
 from ..elimination.array_probe import Equations
-from ..elimination.banded import band_of
 from ..elimination.linear_systems import ArrayLinearSystems
 from ..functions.function import TracedInArrays
 from ..program.array_program import ArrayProgram
@@ -116,12 +115,6 @@ class ArrayDraft(ArrayElimination):
         found = super().results()
         return {**found, "guess": self.guess, "finish": self.finish} if found else {}
 
-    def may_be_a_band(self, left: float) -> bool:
-        """Whether what is left of the unknowns may be a narrow band: as much narrower as there are fewer of them."""
-        rows, columns, _ = self.entries
-        work = int(tuning().band_slack * tuning().band_work / left**2)
-        return band_of(rows, columns, np.ones(self.functions.size), work) is not None
-
     def too_irregular(self, fill: float) -> TooIrregular:
         """What to raise, with what was traced."""
         kinds = ("x", "t", "h", "state", "parameter")
@@ -211,27 +204,29 @@ def look_ahead(draft: ArrayDraft) -> None:
     if large and not functions.explicit:
         failure = piece.tried()
         in_loops = failure is None or failure.fill <= tuning().most_fill
-        if failure is not None and not in_loops and not draft.may_be_a_band(failure.left):
-            raise draft.too_irregular(failure.fill)
     draft.very_large = functions.size >= FEW_FROM and not in_loops
     # equations that are linear in all unknowns are eliminated as they are; that keeps more links of a chain alike
     draft.plan = Plan(in_loops=in_loops, uniform=draft.very_large, by_changing=not functions.linear)
 
 
 def eliminate_one_way_or_another(draft: ArrayDraft) -> None:
-    """In loops; or, if that fills up, as a band, for which couplings that are linear all along a chain are kept."""
+    """In loops; or, if that fills up, as a band or in fronts, for which couplings that are linear all along a chain are
+    kept."""
     passes = IN_TURN if draft.functions.linear else ELIMINATION
     try:
         run_passes(passes, draft)
     except TooIrregular as failure:
         if draft.very_large:  # rather at once than fast
             raise draft.too_irregular(failure.fill) from None
-        if draft.functions.explicit or not draft.may_be_a_band(failure.left):
+        if draft.functions.explicit:
             raise
     else:
         return
     draft.plan = dataclasses.replace(draft.plan, in_loops=False, uniform=False, most_cost=tuning().band_cost)
-    run_passes(passes, draft)
+    try:
+        run_passes(passes, draft)
+    except TooIrregular as failure:
+        raise draft.too_irregular(failure.fill) from None
 
 
 def finish_step(draft: ArrayDraft) -> None:
