@@ -40,8 +40,8 @@ AT_ENDS = 1e-6
 def optimal_control(
     system: AbstractSystem, method: Method, start=None, end=None, *, horizon=None, steps: int | None = None,
     cost=None, final=None, path=None, bounds=None, periodic=None, points=None, guess=None, phases=None,
-    refine: float | None = None, solver: str = "auto", t0: float = 0.0, max_iterations: int = 500,
-    progress: bool | Callable = False,
+    refine: float | None = None, transcription: str = "direct", solver: str = "auto", t0: float = 0.0,
+    max_iterations: int = 500, progress: bool | Callable = False,
 ) -> Plan:  # fmt: skip
     """The motion of least cost from a start to an end, with the inputs that bring it about.
 
@@ -71,6 +71,8 @@ def optimal_control(
             also a list with a guess for each phase.
         refine: the error of the motion that is aimed at, relative to its size. Where steps have larger errors, as
             halving them tells, they are cut, and the plan is made anew from the one before.
+        transcription: "direct": the unknowns of all steps are found together with the plan; "shooting" (multiple
+            shooting, a step an interval): Newton's method finds them step by step, so that fewer unknowns remain.
         solver: "newton" for problems without inequalities, "ipopt" (in the extra `control`), or "auto".
         t0: the time at which the plan begins.
         max_iterations: of the solver.
@@ -81,7 +83,9 @@ def optimal_control(
     """
     begun = time.perf_counter()
     choice("solver", solver, ("auto", "newton", "ipopt"))
+    choice("transcription", transcription, ("direct", "shooting"))
     asked = Asked(start, end, horizon, steps, cost, final, path, bounds, periodic, points, t0)
+    asked = asked._replace(shoots=transcription == "shooting")
     limit, tell = count("max_iterations", max_iterations), _teller(progress)
 
     def found(problem, z, multipliers, more, questions) -> Solution:

@@ -35,6 +35,7 @@ class Question:
         horizon: the least and the greatest length of the plan.
         lower, upper: the bounds of (q, v), (2n,), at all states but a given one at the start.
         shares: the parts of the plan that its steps take, (steps,).
+        shoots: whether the unknowns of the steps are found step by step, and are none of the plan's.
     """
 
     system: AbstractSystem
@@ -52,6 +53,7 @@ class Question:
     lower: np.ndarray
     upper: np.ndarray
     shares: np.ndarray
+    shoots: bool
 
     @property
     def begins(self) -> np.ndarray:
@@ -92,6 +94,7 @@ class Asked(NamedTuple):
     t0: Any
     forces: Any = None  # these two of a phase, see `Wishes`
     linked: bool = False
+    shoots: bool = False
 
 
 def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | None) -> Question:
@@ -123,7 +126,7 @@ def question_of(system: AbstractSystem, method: Method, asked: Asked, n: int | N
     lower, upper = _bounds(asked.bounds, n)
     return Question(
         driven_for(base, points), method, layout, inputs, points, wishes, path_size, steps, t0, horizon, given,
-        p_given, lower, upper, np.full(steps, 1.0 / steps),
+        p_given, lower, upper, np.full(steps, 1.0 / steps), asked.shoots,
     )  # fmt: skip
 
 

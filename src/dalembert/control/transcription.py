@@ -36,6 +36,7 @@ from ..engine import Function
 from ..stepping import Family, flat_parameters
 from .discrete_steps import PlanEnds, PlanSteps, conditions, plan_ends, plan_steps
 from .question import Question, manifold
+from .shooting import shooting_steps
 
 #: Singular values below this part of the largest are zeros.
 RANK = 1e-8
@@ -62,6 +63,8 @@ class Transcription:
         self.functions: PlanSteps = plan_steps(
             family, asked.method, asked.layout, asked.points, asked.wishes, asked.path_size
         )
+        if asked.shoots:
+            self.functions = shooting_steps(asked, self.functions, family)
         self.ends: PlanEnds = plan_ends(family, asked.layout, asked.points, asked.wishes)
         self.sizes = self.functions.sizes
         self.block = sum(self.sizes[:3])

@@ -21,7 +21,7 @@ from .derivatives.choice import reason_for_xla
 from .derivatives.operation import Task, native_run
 from .derivatives.recorded import Forward, Grid, differentiable
 from .functions.batched import RowFunction, RowSolver
-from .functions.batched_jacobian import RowDerivatives, RowJacobian, RowNewton
+from .functions.batched_jacobian import RowDerivatives, RowJacobian, RowNewton, RowValues, solve_rows
 from .functions.function import Function, find_root, row_lengths, solve_linear
 from .machine.effort import finish_compiling
 from .runners.alternating import Alternating
@@ -69,6 +69,7 @@ __all__ = [
     "RowJacobian",
     "RowNewton",
     "RowSolver",
+    "RowValues",
     "Runner",
     "Snapshot",
     "StepFunctions",
@@ -92,5 +93,6 @@ __all__ = [
     "row_lengths",
     "run_traced",
     "solve_linear",
+    "solve_rows",
     "stepwise",
 ]

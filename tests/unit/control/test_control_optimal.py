@@ -119,6 +119,23 @@ def test_momentum_changes_by_the_impulse_of_the_inputs():
     assert np.allclose(again.u, plan.u)
 
 
+@pytest.mark.parametrize(("method", "order"), METHODS[:2])
+def test_energy_changes_by_the_work_of_the_inputs(method, order):
+    """With the order of the method: work is the integral of push times the velocity of the cart."""
+    steps, defects = (10, 20, 40), []
+    for count in steps:
+        plan = da.optimal_control(
+            FreeCart(), method, ([0.0, 0.0, -0.5], np.zeros(3)), ([0.3, 0.3, -0.5], np.zeros(3)), horizon=2.0,
+            steps=count, cost=effort,
+        )  # fmt: skip
+        points = np.array(plan.control.points) if order > 2 else np.array([0.5])
+        inside = plan.interpolate((plan.t[:-1, None] + plan.h * points).ravel()).v[:, 0].reshape(count, -1)
+        work = plan.h * np.mean(plan.control.values[:, :, 0] * inside, axis=1)  # equal weights, one or two nodes
+        defects.append(np.max(np.abs(plan.energy[1:] - plan.energy[0] - np.cumsum(work))))
+    assert slope(defects, steps) > order - 0.2
+    assert defects[-1] < 1e-3
+
+
 @ipopt
 def test_swing_up_of_a_pendulum_on_a_cart():
     """The minimum that others found, with bounds of the push that hold in the second run."""
@@ -216,6 +233,13 @@ def test_what_cannot_be_reached_is_named():
         )
     still = da.gallery.HarmonicOscillator()
     n = len(still.start().q0)
+
+    class Weak(Mass):
+        inputs = {"push": da.Input(lower=-0.1, upper=0.1)}  # noqa: RUF012
+
+    if importlib.util.find_spec("ipyopt") is not None:
+        with pytest.raises(da.StepFailure, match="the bound of the input push in step"):
+            da.optimal_control(Weak(), da.Rattle(), ([0.0], [0.0]), ([1.0], [0.0]), horizon=1.0, steps=5, cost=effort)
     with pytest.raises(da.StepFailure, match=r"q\[0\] at the end"):
         da.optimal_control(
             still, da.Rattle(), (np.zeros(n), np.zeros(n)), (np.ones(n), None), horizon=1.0, steps=5, cost=effort
