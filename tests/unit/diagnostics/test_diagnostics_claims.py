@@ -6,6 +6,7 @@ import pytest
 
 import dalembert as da
 from dalembert.diagnostics import Case, Setting
+from dalembert.diagnostics.claims import _size_of_terms
 from dalembert.gallery import Kepler, PolarPendulum
 
 
@@ -70,6 +71,14 @@ def test_residuals_are_compared_to_the_terms_that_cancel():
     run = Case(da.Rattle(), Swing(), *HANGING, SETTING).long_run()
     assert np.max(run.constraint) > 1e-13
     assert np.max(run.constraint) < 1e-13 * 40**2
+
+
+@pytest.mark.parametrize("level", ["position", "velocity"])
+def test_the_size_of_the_terms_is_that_of_the_gradient_times_what_moves(level):
+    case = Case(da.Rattle(), Swing(), *HANGING, SETTING)
+    run = case.long_run()
+    largest = np.max(np.abs(run.q if level == "position" else run.v), axis=0)
+    assert _size_of_terms(case, level) == pytest.approx(2 * np.abs(HANGING[0]) @ largest, rel=1e-12)
 
 
 def test_starting_values_are_asked_for():

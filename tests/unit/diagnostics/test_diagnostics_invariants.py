@@ -32,6 +32,14 @@ def test_drift_under_an_oscillation():
     assert found.slope > 20 * found.standard_error
 
 
+def test_standard_error_is_that_of_a_line_through_the_means_of_blocks():
+    """Compared with numpy's least squares, which divides by the number of blocks less two as well."""
+    times, means = np.linspace(0.0, 10.0, 32), np.random.default_rng(0).standard_normal(32)
+    covariance = np.polyfit(times, means, 1, cov=True)[1]
+    found = drift(np.repeat(times, 4), np.repeat(means, 4))
+    assert found.standard_error == pytest.approx(np.sqrt(covariance[0, 0]), rel=1e-10)
+
+
 def test_random_walk():
     steps = np.random.default_rng(3).standard_normal((20, len(T)))
     exponents = [drift(T, np.cumsum(walk)).growth_exponent for walk in steps]
