@@ -79,16 +79,31 @@ MOTIONS = {
     ),
 }
 
+#: methods, by what they are differentiated on
+ANYWHERE = {
+    "gauss-spark": da.gauss_spark(2),
+    "lobatto-spark": da.lobatto_spark(3),
+    "euler-spark": da.euler_spark("II"),
+    "modified-lobatto": da.ModifiedLobatto(),
+    "mclachlan-perlmutter": da.McLachlanPerlmutter(),
+    "taylor": da.Taylor(6),
+}
 HOLONOMIC = {
     "rattle": da.Rattle(),
     "galerkin": da.Galerkin(2),
-    "gauss-spark": da.gauss_spark(2),
-    "lobatto-spark": da.lobatto_spark(3),
     "composition": da.Composition(da.Rattle(), "yoshida4"),
+    "pair": da.Composition(da.SymplecticEuler(), "adjoint"),
     "shake": da.Shake(),
-    "energy-momentum": da.EnergyMomentum(),
-    "taylor": da.Taylor(6),
+    "symplectic-euler": da.SymplecticEuler(),
 }
+CONSERVATIVE = {"energy-momentum": da.EnergyMomentum(gradient="mean-value")}
+
+
+def methods_for(motion: str) -> dict[str, da.Method]:
+    """The methods that take the motion of this name."""
+    if "nonholonomic" in motion:
+        return ANYWHERE
+    return ANYWHERE | HOLONOMIC | (CONSERVATIVE if motion in ("free", "holonomic") else {})
 
 
 def central_difference(function: Callable, x: float, step: float = 2.0**-8) -> float:

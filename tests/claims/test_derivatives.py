@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, relative
+from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, methods_for, relative
 
 import dalembert as da
 from dalembert.engine import Grid, Task, native_run
@@ -20,36 +20,46 @@ from dalembert.stepping.prologue import begin
 from dalembert.stepping.shared_equations import flat_parameters
 from dalembert.stepping.step import assemble
 
-NONHOLONOMIC = ("gauss-spark", "lobatto-spark", "taylor")
-PAIRS = [
-    (motion, method)
+CASES = [
+    pytest.param(MOTIONS[motion], method, id=f"{motion}-{name}")
     for motion in MOTIONS
-    for method in HOLONOMIC
-    if method != "energy-momentum" and ("nonholonomic" not in motion or method in NONHOLONOMIC)
+    for name, method in methods_for(motion).items()
 ]
+#: every method once
+METHODS = {name: method for motion in ("nonholonomic", "holonomic") for name, method in methods_for(motion).items()}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("motion", "method"), PAIRS)
-def test_gradients_agree_with_differences(motion, method):
-    case, method = MOTIONS[motion], HOLONOMIC[method]
+@pytest.mark.parametrize(("case", "method"), CASES)
+def test_gradients_agree_with_differences(case, method):
     expected = central_difference(lambda z: case.value(method, z), 1.0)
     assert relative(jax.grad(lambda z: case.value(method, z))(1.0), expected) <= 1e-10
     assert relative(jax.jvp(lambda z: case.value(method, z), (1.0,), (1.0,))[1], expected) <= 1e-10
 
 
-MIXED = da.Composition(da.SymplecticEuler(), "adjoint")
+@pytest.mark.long
+@pytest.mark.parametrize("name", METHODS)
+def test_gradients_agree_with_those_of_xla_and_members_side_by_side_with_single_ones(name):
+    case = MOTIONS["holonomic"]
+
+    def slope(z, **options):
+        return jax.grad(lambda z: case.value(METHODS[name], z, **options))(z)
+
+    places = jnp.linspace(0.9, 1.1, 9)  # more than fit in one vector
+    together = np.asarray(jax.jit(jax.vmap(slope))(places))
+    np.testing.assert_allclose(together[4], slope(1.0, engine="xla"), rtol=1e-10)
+    np.testing.assert_allclose(together[[0, 8]], [slope(places[0]), slope(places[8])], rtol=1e-11)
 
 
 def test_a_composition_of_different_methods_is_differentiated_in_compiled_code():
-    case = MOTIONS["damped"]
+    case, pair = MOTIONS["damped"], HOLONOMIC["pair"]
     engines = []
 
     def value(z):
-        engines.append(case.run(MIXED, z).stats["engine"])
-        return case.value(MIXED, z)
+        engines.append(case.run(pair, z).stats["engine"])
+        return case.value(pair, z)
 
-    assert relative(jax.jit(jax.grad(value))(1.0), central_difference(lambda z: case.value(MIXED, z), 1.0)) <= 1e-10
+    assert relative(jax.jit(jax.grad(value))(1.0), central_difference(lambda z: case.value(pair, z), 1.0)) <= 1e-10
     assert engines == ["native (traced)"]
 
 
