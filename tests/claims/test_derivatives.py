@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from derivative_cases import HOLONOMIC, MOTIONS, TwoLinks, central_difference, methods_for, relative
+from derivative_cases import HOLONOMIC, MOTIONS, DampedPendulum, TwoLinks, central_difference, methods_for, relative
 
 import dalembert as da
 from dalembert.engine import Grid, Task, native_run
@@ -181,7 +181,8 @@ def test_the_adjoint_of_a_long_chain_is_eliminated_like_its_step():
             assert slope == pytest.approx(expected, rel=1e-8)
     recording = step.recording(step.reads)
     begin = np.append(chain.first, np.zeros(len(step.reads)))
-    taken = step._runner(recording, begin, 0.0, 0.002, parameters, 10).step.statistics["operations_per_step"]
+    runner = step._runner(recording, (begin, 0.0, 0.002, parameters), 0.002, 10, sizes=False)
+    taken = runner.step.statistics["operations_per_step"]
     assert step._sweeps[False, step.reads]._step.statistics["operations_per_step"] <= 2.0 * taken
 
 
@@ -213,3 +214,50 @@ def test_a_million_steps_are_differentiated_within_a_gigabyte():
     slope, difference, kilobytes = (float(word) for word in told)
     assert slope == pytest.approx(difference, rel=1e-4)
     assert kilobytes < 1_000_000
+
+
+SIZES = 0.02 + 0.01 * np.sin(np.arange(30.0))
+
+
+@pytest.mark.parametrize(
+    "method", [da.Rattle(), da.Composition(da.Rattle(), "yoshida4")], ids=["rattle", "composition"]
+)
+def test_steps_of_given_sizes_are_differentiated(method):
+    system_at = MOTIONS["time-dependent"].at
+
+    def value(z):
+        run = da.simulate(*with_method(system_at(z), method), t=(0.0, None), h=SIZES, save_every=10)
+        return jnp.sum(jnp.asarray(run.q[1:]) * np.arange(1.0, 7.0).reshape(3, 2))
+
+    slopes = [jax.jit(jax.grad(value))(1.0), jax.jvp(value, (1.0,), (1.0,))[1]]
+    np.testing.assert_allclose(slopes, central_difference(value, 1.0), rtol=1e-9)
+    np.testing.assert_allclose(jax.vmap(value)(jnp.array([1.0, 1.1])), [value(1.0), value(1.1)], rtol=1e-12)
+
+
+def with_method(start: tuple, method: da.Method) -> tuple:
+    system, q0, v0 = start
+    return system, method, q0, v0
+
+
+def test_the_gradient_of_an_adaptive_run_holds_its_steps_fixed():
+    """At a tight tolerance that is the derivative of the motion itself."""
+    start = [1.0, 0.0], [0.0, 0.5]
+    run = da.simulate(DampedPendulum(), da.gauss_spark(2), *start, t=(0, 1), h=da.Adaptive(1e-9, 1e-9, 0.01, 0.1))
+    assert len(set(run.h)) > 3
+    slope = run.gradient(lambda run: run.q[-1, 0], "damping")["damping"]
+
+    def end(damping):
+        fixed = da.simulate(DampedPendulum(damping=damping), da.gauss_spark(2), *start, t=(0, 1), h=0.002)
+        return fixed.q[-1, 0]
+
+    assert slope == pytest.approx((end(0.301) - end(0.299)) / 0.002, rel=1e-5)
+
+
+def test_adaptive_steps_under_jax_are_refused_with_the_cure():
+    def end(z):
+        return da.simulate(
+            DampedPendulum(damping=z), da.Rattle(), [1.0, 0.0], [0.0, 0.5], h=da.Adaptive(1e-6, 1e-6, 0.01, 0.1)
+        ).q
+
+    with pytest.raises(da.InputError, match=r"the step sizes of such a run, run\.h"):
+        jax.jacfwd(end)(0.3)

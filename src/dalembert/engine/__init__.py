@@ -19,7 +19,7 @@ from .contract import (
 )
 from .derivatives.choice import reason_for_xla
 from .derivatives.operation import Task, native_run
-from .derivatives.recorded import Forward, Grid, differentiable
+from .derivatives.recorded import Forward, Grid, Sizes, differentiable
 from .functions.batched import RowFunction, RowSolver
 from .functions.batched_jacobian import RowDerivatives, RowJacobian, RowNewton, RowValues, solve_rows
 from .functions.function import Function, find_root, row_lengths, solve_linear
@@ -30,7 +30,7 @@ from .runners.compile_time import compile_time
 from .runners.cuda import CudaRun
 from .runners.ensemble import EnsembleRun, LaneSteps
 from .runners.native import NativeRun
-from .runners.phases import PhasedRun, TimeSteps
+from .runners.phases import PhasedRun, TimeSteps, steps_of_sizes
 from .runners.rescue import Rescue
 from .runners.stepwise import LoneSteps, Snapshot, Stepwise, stepwise
 from .runners.translation import TooLarge
@@ -71,6 +71,7 @@ __all__ = [
     "RowSolver",
     "RowValues",
     "Runner",
+    "Sizes",
     "Snapshot",
     "StepFunctions",
     "Stepwise",
@@ -94,5 +95,6 @@ __all__ = [
     "run_traced",
     "solve_linear",
     "solve_rows",
+    "steps_of_sizes",
     "stepwise",
 ]

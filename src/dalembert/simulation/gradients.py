@@ -32,7 +32,7 @@ def gradient(
         project: move the start along the constraints as these numbers change, instead of off them.
 
     The run is taken once more, with a record, and then backwards: two to four times the time of the run, whatever the
-    number of names.
+    number of names. The sizes of adaptive steps are held fixed.
     """
     check_single(run, "differentiate")
     system, method, again = _repeated(run)
@@ -68,9 +68,19 @@ def _repeated(run: Trajectory) -> tuple[Any, Any, dict[str, Any]]:
         raise InputError(f"run.gradient does not treat {what}; differentiate a function that calls da.simulate.")
     if not run.status:
         raise InputError(f"this run did not reach its end ({run.status.message}), so that it has no gradient.")
-    if np.ndim(run.h):
-        raise InputError("run.gradient takes equal steps, and those of this run differ: give h as one number.")
-    t, h = np.asarray(run.t), float(run.h)
+    t = np.asarray(run.t)
     if len(t) < 2:
         raise InputError("this run took no steps.")
+    if np.ndim(run.h):
+        return system, method, _repeated_sizes(run, t)
+    h = float(run.h)
     return system, method, {"t": (float(t[0]), float(t[-1])), "h": abs(h), "save_every": round(abs((t[1] - t[0]) / h))}
+
+
+def _repeated_sizes(run: Trajectory, t: np.ndarray) -> dict[str, Any]:
+    """What `simulate` needs to take steps of the same sizes once more. Adaptive steps, of which two halves count, are
+    held fixed."""
+    sizes = np.asarray(run.h)
+    if "accepted" in run.stats:
+        sizes = np.repeat(sizes / 2, 2)
+    return {"t": (float(t[0]), float(t[-1])), "h": np.abs(sizes), "save_every": len(sizes) // (len(t) - 1)}

@@ -18,12 +18,13 @@ refused beforehand. The result is a plain `Run`; `trajectory/` gives it names.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import OK, Grid, StepFunctions, Task, native_run, reason_for_xla, run_traced
+from ..engine import OK, Grid, Sizes, StepFunctions, Task, native_run, reason_for_xla, run_traced
 from ..errors import InputError
 from ..method import EventCapturing, Langevin, Method, MoreauJean
 from ..multibody import Spheres
@@ -44,7 +45,7 @@ from .run import Run
 from .shared_equations import Family, flat_parameters
 from .sphere_run import run_spheres
 from .step import Layout, assemble
-from .step_sizes import Adaptive, EqualSteps, equal_steps, given_steps, is_sequence
+from .step_sizes import Adaptive, EqualSteps, GivenSteps, equal_steps, given_steps, is_sequence
 from .variable_steps import run_given_steps
 
 
@@ -67,7 +68,9 @@ def integrate(
     if isinstance(options.h, Adaptive):
         return run_adaptive_steps(system, method, given, options, options.h)
     if is_sequence(options.h):
-        return run_given_steps(system, method, given, options, given_steps(options.t, options.h))
+        sizes = given_steps(options.t, options.h)
+        run = _run_traced if kind.traced else run_given_steps
+        return run(system, method, given, options, sizes)
     grid = equal_steps(options.t, options.h)
     if isinstance(method, Langevin):
         moved = noisy(system, (method.draws, np.shape(q0)[-1]))
@@ -81,32 +84,56 @@ def integrate(
     return run_equal_steps(system, method, given, options, grid)
 
 
-def _run_traced(system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps) -> Run:
+def _run_traced(
+    system: AbstractSystem, method: Method, given: Given, options: Options, grid: EqualSteps | GivenSteps
+) -> Run:
     """A run as one expression of JAX: an operation in compiled code with derivatives of its own (`engine/derivatives`),
     or written out for XLA. A start with numbers is found with numbers, also where a field is traced."""
-    save_every = checked_save_every(options.save_every, grid.steps)
-    start = begin(system, method, given, options, grid.t0)
+    clock = _clock(grid, options.save_every)
+    start = begin(system, method, given, options, clock.t0)
     functions, state = assemble(system, method, start.layout, start.rows), start.layout.flatten(start.state)
     reason = "asked for" if options.engine == "xla" else _reason_for_xla(functions, start.layout)
     if reason is not None and options.engine == "native":
         raise InputError(f'compiled code cannot take this run under jit, vmap and grad: {reason}. Use engine="auto".')
+    if reason is not None and clock.grid.sizes is not None:
+        raise InputError(f"XLA takes steps of one size h only, and compiled code does not take this run: {reason}.")
+    parameters = flat_parameters(system)
     if reason is None:
-        task = Task(functions, options.sums_compensated, Grid(grid.steps, save_every), options.traced_check)
-        states, iterations, status, _ = native_run(task, state, grid.t0, grid.h, flat_parameters(system))
+        task = Task(functions, options.sums_compensated, clock.grid, options.traced_check)
+        states, iterations, status, _ = native_run(task, state, clock.t0, clock.unit, parameters)
         stats = {"engine": "native (traced)"}
     else:
+        t0, h, (steps, save_every, _) = jnp.asarray(clock.t0), jnp.asarray(clock.unit), clock.grid
         result = run_traced(
-            functions, state, jnp.asarray(grid.t0), jnp.asarray(grid.h), grid.steps // save_every, save_every,
-            flat_parameters(system), options.sums_compensated,
-        )  # fmt: skip
+            functions, state, t0, h, steps // save_every, save_every, parameters, options.sums_compensated
+        )
         states, iterations, status = result.saved, result.iterations, result.status
         stats = {"engine": "xla (traced)", "engine_reason": reason}
         if options.traced_check:
             states = eqx.error_if(states, status != OK, "a step failed (Newton did not converge); use a smaller h.")
     return Run(
-        system, method, start.layout, start.rows, jnp.asarray(grid.times(save_every)), states, iterations, None,
-        status, grid.h, stats,
+        system, method, start.layout, start.rows, jnp.asarray(clock.times), states, iterations, None, status, clock.h,
+        stats,
     )  # fmt: skip
+
+
+class _Clock(NamedTuple):
+    """When steps are taken: their grid in units of `unit`, the times of the saved states, and h as a run has it."""
+
+    t0: float
+    unit: float
+    grid: Grid
+    times: np.ndarray
+    h: Any
+
+
+def _clock(steps: EqualSteps | GivenSteps, save_every: int) -> _Clock:
+    if isinstance(steps, EqualSteps):
+        save_every = checked_save_every(save_every, steps.steps)
+        return _Clock(steps.t0, steps.h, Grid(steps.steps, save_every), steps.times(save_every), steps.h)
+    save_every, t0 = checked_save_every(save_every, len(steps.sizes)), float(steps.times[0])
+    grid = Grid(len(steps.sizes), save_every, Sizes(steps.times[:-1] - t0, steps.sizes))
+    return _Clock(t0, 1.0, grid, steps.times[::save_every], steps.sizes.tolist())
 
 
 def _run_traced_events(

@@ -151,7 +151,7 @@ def kind_of(system: AbstractSystem, method: Method, given: Given, options: Optio
     elif isinstance(method, Langevin):
         _check_random(options, single, one_size)
     elif not one_size:
-        _check_sizes(options, single)
+        _check_sizes(options, kind)
     elif not single:
         _check_together(options, kind)
     elif options.checkpoint and options.extended:
@@ -240,16 +240,20 @@ def _check_random(options: Options, single: bool, one_size: bool) -> None:
         raise InputError("da.Langevin takes steps of one size h in double precision, without retry and events.")
 
 
-def _check_sizes(options: Options, single: bool) -> None:
+def _check_sizes(options: Options, kind: Kind) -> None:
     if options.retry or options.checkpoint:
         raise InputError("checkpoint and retry are for runs with one step size h and a method without events.")
-    if not single and isinstance(options.h, Adaptive):
-        raise InputError("da.Adaptive is for a single run with numbers; in a batch and under jit give one number h.")
-    if not single:
+    if isinstance(options.h, Adaptive) and (kind.traced or kind.members is not None):
         raise InputError(
-            "steps of different sizes are for a single run with numbers; under jit, vmap and grad and for a batch give "
-            "one number h."
+            "da.Adaptive is for a single run with numbers, since it chooses how many steps there are; in a batch and "
+            "under jit, vmap and grad give one number h, or the step sizes of such a run, run.h."
         )
+    if kind.members is not None:
+        raise InputError(
+            "steps of different sizes are for a single run or under jax.vmap; for a batch give one number h."
+        )
+    if kind.traced:
+        _check_together(options, kind)
 
 
 def _check_together(options: Options, kind: Kind) -> None:

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from ..engine import OK, Carry, Chunk, Interruption, PhasedRun, TimeSteps, is_wanted
+from ..engine import OK, Interruption, TimeSteps, steps_of_sizes
 from ..method import Method
 from ..problem import AbstractSystem
 from .options import Given, Options, check_room, checked_save_every, state_size
@@ -38,10 +38,7 @@ def run_given_steps(system: AbstractSystem, method: Method, given: Given, option
         try:
             while taken < count and status == OK and not interruption.wanted:
                 part = TimeSteps(*(column[taken : taken + chunk_steps] for column in steps))
-                if isinstance(runner, PhasedRun):
-                    chunk = interruption.call(runner.run_sizes, carry, part, save_every, parameters)
-                else:
-                    chunk = interruption.call(_one_by_one, runner, carry, part, save_every, parameters)
+                chunk = interruption.call(steps_of_sizes, runner, carry, part, save_every, parameters)
                 carry, status, residual, taken = chunk.carry, chunk.status, chunk.residual, int(chunk.carry.step)
                 saved.append(chunk.saved)
                 iterations.append(chunk.iterations)
@@ -64,24 +61,3 @@ def run_given_steps(system: AbstractSystem, method: Method, given: Given, option
         counted=int(counts.sum()),
         wall_seconds=wall_seconds,
     )
-
-
-def _one_by_one(runner, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
-    """The same for an engine that takes steps of one size only: one call a step, each with a clock of its own."""
-    saved, iterations, worst, counted, most = [], [], [], 0, 0
-    chunk, first = None, int(carry.step)
-    for number, (t, h, fresh) in enumerate(zip(*grid, strict=True), start=first + 1):
-        known = np.zeros_like(carry.known) if fresh else carry.known
-        chunk = runner.run(carry._replace(step=np.array(0), known=known), float(t), float(h), 1, 1, parameters, 1)
-        counted, most = counted + int(chunk.iterations.sum()), max(most, int(chunk.worst.max(initial=0)))
-        carry = chunk.carry._replace(step=np.array(number if chunk.status == OK else number - 1))
-        if chunk.status != OK or is_wanted():
-            break
-        if number % save_every == 0:
-            saved.append(np.asarray(carry.state))
-            iterations.append(counted)
-            worst.append(most)
-            counted, most = 0, 0
-    assert chunk is not None
-    states = np.stack(saved) if saved else np.asarray(carry.state)[None][:0]
-    return Chunk(carry, states, np.array(iterations, np.int64), np.array(worst, np.int64), chunk.status, chunk.residual)

@@ -75,7 +75,7 @@ class Task(NamedTuple):
     @property
     def in_vectors(self) -> bool:
         """Whether members of a batch can be taken side by side."""
-        return True
+        return self.grid.sizes is None
 
     def with_tangent(self) -> Task:
         """The run of the pair (s, sdot)."""
@@ -97,7 +97,7 @@ def _run_numbers(task: AnyTask, record: bool, state, t0, h, parameters) -> tuple
     if found.status != OK and task.message:
         raise InconsistentStart(task.message)
     if found.status != OK and task.strict:
-        k, t = found.taken + 1, float(t0) + found.taken * float(h)
+        k, t = found.taken + 1, task.grid.begin(found.taken, float(t0), float(h))
         raise StepFailure(
             f"step {k} (from t = {t:.6g}, h = {float(h):g}) failed: {STATUS[found.status]}; use a smaller h. "
             "Outside jit, vmap and grad the message says more, and the states before it are kept."

@@ -15,18 +15,39 @@ import numpy as np
 
 from ..contract import OK, Carry, StepFunctions
 from ..runners.choice import EngineOptions, choose_engine
-from ..runners.phases import PhasedRun, TimeSteps
+from ..runners.phases import TimeSteps, steps_of_sizes
 from ..tuning import tuning
 from .choice import read_by
 from .programs import adjoint, recording, repeated, tangent
 from .sweep import Recorded, Sweep
 
 
+class Sizes:
+    """The steps of a run of different sizes, in units of H: that of number k begins at t0 + begins[k] H and has the
+    size sizes[k] H. It is known by its numbers."""
+
+    def __init__(self, begins: np.ndarray, sizes: np.ndarray) -> None:
+        self.begins, self.sizes = np.array(begins), np.array(sizes)
+        self._key = self.begins.tobytes(), self.sizes.tobytes()
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Sizes) and self._key == other._key
+
+
 class Grid(NamedTuple):
-    """The steps of a run of one step size, and which of the states are kept."""
+    """The steps of a run, and which of the states are kept."""
 
     steps: int
     every: int
+    sizes: Sizes | None = None  # all have the size H
+
+    def begin(self, step: int, t0: float, h: float) -> float:
+        """When a step begins."""
+        return t0 + h * (step if self.sizes is None else float(self.sizes.begins[step]))
 
     @property
     def saves(self) -> int:
@@ -119,8 +140,9 @@ class Differentiable:
 
     def _plain(self, given: tuple, grid: Grid, reads: tuple[int, ...] | None) -> Forward:
         """Without a record; where there are unknowns to be recorded later, with a snapshot for each part."""
-        state, t0, h, parameters = given
-        runner, snapshots = self._runner(self.functions, state, t0, h, parameters, grid.steps), reads is not None
+        (state, t0, h, parameters), sized = given, grid.sizes is not None
+        first = h if grid.sizes is None else h * float(grid.sizes.sizes[0])
+        runner, snapshots = self._runner(self.functions, given, first, grid.steps, sizes=sized), reads is not None
         part = self.part_steps(grid, reads) if snapshots else max(1, runner.chunk_steps)
         part = part if snapshots else min(part, grid.every * max(1, part // grid.every)) if part >= grid.every else part
         carry, saved, kept, spent, status = runner.first_carry(state), [state[None]], [], [], OK
@@ -128,7 +150,11 @@ class Differentiable:
             if snapshots:
                 kept.append(np.concatenate([carry.state, carry.compensation]))
             todo = min(part, grid.steps - int(carry.step))
-            chunk = runner.run(carry, t0, h, todo, grid.every, parameters, todo // grid.every + 1)
+            if sized:
+                table = _time_steps(grid, t0, h, int(carry.step), int(carry.step) + todo)
+                chunk = steps_of_sizes(runner, carry, table, grid.every, parameters)
+            else:
+                chunk = runner.run(carry, t0, h, todo, grid.every, parameters, todo // grid.every + 1)
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status = chunk.carry, chunk.status
@@ -138,7 +164,7 @@ class Differentiable:
 
     def _recorded(self, given: tuple, grid: Grid, reads: tuple[int, ...]) -> Forward:
         many, state = len(self._fractions), given[0]
-        rows, spent, status, carry = self._steps(given, None, (0, grid.steps), reads)
+        rows, spent, status, carry = self._steps(given, None, (0, grid.steps), grid, reads)
         taken = len(rows) // many
         each = grid.every * many
         saved = np.concatenate([state[None], rows[each - 1 :: each, : self._n][: taken // grid.every]])
@@ -148,26 +174,25 @@ class Differentiable:
         found = _ended(saved, carry, iterations[: len(saved) - 1], status, grid)
         return _with_record(found, rows[: taken * many], reads)
 
-    def _steps(self, given: tuple, compensation, steps: tuple[int, int], reads: tuple[int, ...]):
+    def _steps(self, given: tuple, compensation, steps: tuple[int, int], grid: Grid, reads: tuple[int, ...]):
         """The rows of the record between two steps, the iterations of each, the status and the carry at the end."""
         (state, t0, h, parameters), (first, last) = given, steps
-        begin = np.concatenate([state, np.zeros(len(reads))])
-        many, now = len(self._fractions), t0 + first * h
-        functions, size, count = self.recording(reads), float(self._fractions[0] * h), (last - first) * many
-        start = self._runner(functions, begin, now, size, parameters, count, sizes=many > 1)
-        t, sizes = self._times(t0, h, first, last) if many > 1 else (np.zeros(0), np.zeros(0))
+        begin, many = np.concatenate([state, np.zeros(len(reads))]), len(self._fractions)
+        count, now, sized = (last - first) * many, grid.begin(first, t0, h), many > 1 or grid.sizes is not None
+        table = self._phases(_time_steps(grid, t0, h, first, last)) if sized else None
+        size = h if table is None else float(table.h[0])
+        start = self._runner(self.recording(reads), (begin, now, h, parameters), size, count, sizes=sized)
         carry: Carry = start.first_carry(begin)
         if compensation is not None:
             carry = carry._replace(compensation=np.array(compensation))
         saved, spent, done, status = [], [], 0, OK
         while done < count and status == OK:
             todo = min(max(1, start.chunk_steps), count - done)
-            if isinstance(start, PhasedRun):
-                part = slice(done, done + todo)
-                grid = TimeSteps(t[part].copy(), sizes[part].copy(), np.ones(todo, np.int64))
-                chunk = start.run_sizes(carry, grid, 1, parameters)
-            else:
+            if table is None:
                 chunk = start.run(carry, now, h, todo, 1, parameters, todo)
+            else:
+                part = TimeSteps(*(column[done : done + todo].copy() for column in table))
+                chunk = steps_of_sizes(start, carry, part, 1, parameters)
             saved.append(chunk.saved)
             spent.append(chunk.iterations)
             carry, status, done = chunk.carry, chunk.status, int(chunk.carry.step)
@@ -175,18 +200,18 @@ class Differentiable:
             return saved[0], spent[0], status, carry
         return np.concatenate([np.zeros((0, len(begin))), *saved]), np.concatenate(spent), status, carry
 
-    def _runner(self, functions, state, t, h, parameters, steps: int, sizes: bool = False) -> Any:
+    def _runner(self, functions, given: tuple, size: float, steps: int, *, sizes: bool) -> Any:
+        state, t, _, parameters = given
         wanted = EngineOptions(compensated=self.compensated, engine=self._engine, sizes=sizes, steps=steps)
-        return choose_engine(functions, state, t, h, parameters, wanted)
+        return choose_engine(functions, state, t, size, parameters, wanted)
 
-    def _times(self, t0: float, h: float, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """When each phase of these steps begins, and its size."""
-        begin = np.arange(first, last) * h
-        begin += t0
+    def _phases(self, steps: TimeSteps) -> TimeSteps:
+        """The phases of these steps, each as a step."""
         if len(self._fractions) == 1:
-            return begin, np.full(last - first, h)
-        times = begin[:, None] + self._offsets * h
-        return np.ravel(times), np.ravel(np.broadcast_to(self._fractions * h, times.shape)).copy()
+            return steps
+        sizes = steps.h[:, None] * self._fractions
+        times = np.ravel(steps.t[:, None] + steps.h[:, None] * self._offsets)
+        return TimeSteps(times, np.ravel(sizes), np.ones(times.size, np.int64))
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
@@ -225,14 +250,14 @@ class Differentiable:
     def recorded(self, record: Record, t0, h, parameters, steps: tuple[int, int], grid: Grid) -> Recorded:
         """The steps first, ..., last - 1 with all that their derivatives need."""
         (first, last), part = steps, self.part_steps(grid, record.reads)
-        many, t_h = len(self._fractions), self._times(t0, h, first, last)
+        many, table = len(self._fractions), self._phases(_time_steps(grid, t0, h, first, last))
         fixed = np.concatenate([parameters, [t0, h]])
         if part >= grid.steps:
-            return Recorded(record.start, record.rows[first * many : last * many], *t_h, fixed)
+            return Recorded(record.start, record.rows[first * many : last * many], table.t, table.h, fixed)
         snapshot = record.rows[first // part]
         state, compensation = snapshot[: self._n], snapshot[self._n :]
-        rows, *_ = self._steps((state, t0, h, parameters), compensation, steps, record.reads)
-        return Recorded(state, rows, *t_h, fixed)
+        rows, *_ = self._steps((state, t0, h, parameters), compensation, steps, grid, record.reads)
+        return Recorded(state, rows, table.t, table.h, fixed)
 
     def _sweep(self, recorded: Recorded, reads: tuple[int, ...], *, forwards: bool) -> Sweep:
         """The compiled tangent or adjoint; its pivots suit the run for which it was first needed."""
@@ -243,6 +268,17 @@ class Differentiable:
         sweep = self._sweeps[forwards, reads]
         sweep.improve()
         return sweep
+
+
+def _time_steps(grid: Grid, t0: float, h: float, first: int, last: int) -> TimeSteps:
+    """When each of these steps begins, its size, and whether this is another than that of the step before."""
+    if grid.sizes is None:
+        begin = np.arange(first, last) * h
+        begin += t0
+        return TimeSteps(begin, np.full(last - first, h), np.zeros(last - first, np.int64))
+    sizes = h * grid.sizes.sizes[first:last]
+    fresh = np.concatenate([[1], sizes[1:] != sizes[:-1]]).astype(np.int64)
+    return TimeSteps(t0 + h * grid.sizes.begins[first:last], sizes, fresh)
 
 
 def _with_record(found: Forward, rows: np.ndarray, reads: tuple[int, ...]) -> Forward:

@@ -221,6 +221,30 @@ class PhasedRun(Runner):
         return Chunk(new, saved[:made], spent[0, :made], spent[1, :made], status, residual)
 
 
+def steps_of_sizes(runner: Runner, carry: Carry, grid: TimeSteps, save_every: int, parameters) -> Chunk:
+    """The steps of a grid, with a state saved after every `save_every`-th since the start of the run. What takes steps
+    of one size only is called once for each, with a clock of its own."""
+    if isinstance(runner, PhasedRun):
+        return runner.run_sizes(carry, grid, save_every, parameters)
+    saved, iterations, worst, counted, most = [], [], [], 0, 0
+    chunk, first = None, int(carry.step)
+    for number, (t, h, fresh) in enumerate(zip(*grid, strict=True), start=first + 1):
+        known = np.zeros_like(carry.known) if fresh else carry.known
+        chunk = runner.run(carry._replace(step=np.array(0), known=known), float(t), float(h), 1, 1, parameters, 1)
+        counted, most = counted + int(chunk.iterations.sum()), max(most, int(chunk.worst.max(initial=0)))
+        carry = chunk.carry._replace(step=np.array(number if chunk.status == OK else number - 1))
+        if chunk.status != OK or is_wanted():
+            break
+        if number % save_every == 0:
+            saved.append(np.asarray(carry.state))
+            iterations.append(counted)
+            worst.append(most)
+            counted, most = 0, 0
+    assert chunk is not None
+    states = np.stack(saved) if saved else np.asarray(carry.state)[None][:0]
+    return Chunk(carry, states, np.array(iterations, np.int64), np.array(worst, np.int64), chunk.status, chunk.residual)
+
+
 @functools.cache
 def _driver(pointers: int):
     """The loop over steps and phases, for steps with so many pointer arguments."""
