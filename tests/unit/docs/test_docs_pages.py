@@ -37,3 +37,11 @@ def test_an_error_the_page_does_not_show_is_raised():
 def test_digits_do_not_matter_but_words_and_whole_numbers_do():
     assert page_code.comparable("a = 1.25e-3") == page_code.comparable("a  =\n1.26e-3")
     assert page_code.comparable("step 3") != page_code.comparable("step 4")
+
+
+def test_a_four_bar_from_nothing_takes_at_most_twelve_lines(root):
+    text = (root / "docs" / "multibody.md").read_text(encoding="utf-8")
+    block = text[text.index("## A loop") :].split("```python\n")[1].split("```")[0].splitlines()
+    (end,) = (k for k, line in enumerate(block) if line.startswith("run = da.simulate("))
+    assert end + 1 <= 12
+    assert sum("model.joint(" in line for line in block[:end]) == 4
