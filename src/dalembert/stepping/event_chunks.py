@@ -35,6 +35,7 @@ class SmoothChunks:
         self._pieces, self._h, self._steps = pieces, h, steps
         self._guarded = -1  # the number of the step in which the guard saw something
         self._carry: tuple[CompiledMode, np.ndarray, Carry] | None = None
+        self.expects_bounces = False  # whether others of the same kind have bounced so often
         self.counts = {"steps": 0, "bounces": 0}  # bounces that were plain ones, compiled or not
 
     def forget(self) -> None:
@@ -52,7 +53,7 @@ class SmoothChunks:
         steps = min(most, MOST_STEPS, runner.chunk_steps, max(1, MOST_NUMBERS // len(state)))
         carry = self._begin(mode, k, state, y)
         bounced = self.counts["bounces"]
-        many = bounced >= FEWEST_BOUNCES and bounced * self._steps >= MANY_BOUNCES * k
+        many = self.expects_bounces or (bounced >= FEWEST_BOUNCES and bounced * self._steps >= MANY_BOUNCES * k)
         both = self._pieces.bounces(t, y, modes) if many else None
         if both is not None:
             chunk, bounces = both.run(carry, t0, self._h, steps, parameters)

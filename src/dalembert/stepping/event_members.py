@@ -1,6 +1,8 @@
 """A batch with event capturing: every member has its own events, at its own times.
 
-Members are run one after the other, by the same code: what was compiled for the modes of one serves all of them.
+Members are run one after the other, by the same code: what was compiled for the modes of one serves all of them. Where
+all members together will have bounced so often that it pays, the next ones take compiled steps for bounces from their
+beginning on; they agree with the runs of their own to roundoff, and else to the last bit.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ..errors import MethodDoesNotFit
 from ..method import EventCapturing
 from ..problem import AbstractSystem
 from .consistent import Start
+from .event_chunks import FEWEST_BOUNCES, MANY_BOUNCES
 from .event_record import MODE_PREFIX
 from .event_run import events_from
 from .events import EVENT_PREFIX
@@ -41,13 +44,16 @@ def run_event_members(
     saves = grid.steps // checked_save_every(options.save_every, grid.steps) + 1
     members = Members(system, given, grid.t0, count, options.project, options.redundant, grid.h, strict=True)
     check_room(count * saves, members.layout.n_state)
-    runs, begun = [], time.perf_counter()
+    runs, bounced, begun = [], 0, time.perf_counter()
     with Interruption() as interruption:
         for k in range(count):
             if interruption.wanted:
                 break
             try:
-                runs.append(events_from(member(system, k), method, _start(members, method, k), options, grid))
+                bouncing = bounced >= FEWEST_BOUNCES and bounced * count >= MANY_BOUNCES * k
+                one, start = member(system, k), _start(members, method, k)
+                runs.append(events_from(one, method, start, options, grid, bouncing=bouncing))
+                bounced += len(runs[-1].events.only("impact"))
             except KeyboardInterrupt:
                 interruption.heard()
     if not runs:

@@ -169,15 +169,17 @@ def run_events(system: AbstractSystem, method: EventCapturing, given: Given, opt
 
 
 def events_from(
-    system: AbstractSystem, method: EventCapturing, start: Start, options: Options, grid: EqualSteps
-) -> Run:
-    """Take the steps, in memory or into the store of a checkpoint."""
+    system: AbstractSystem, method: EventCapturing, start: Start, options: Options, grid: EqualSteps,
+    *, bouncing: bool = False,
+) -> Run:  # fmt: skip
+    """Take the steps, in memory or into the store of a checkpoint; `bouncing` says that bounces will be many."""
     t1, begun = interval(options.t)[1], time.perf_counter()
     save_every = checked_save_every(options.save_every, grid.steps)
     with compile_time() as compiling:
         runner = EventRunner(
             system, method, start, grid, t1, save_every, options.engine, forgets=options.checkpoint is not None
         )
+        runner.loop.chunks.expects_bounces = bouncing
         runner.begin()
         record = _record(runner, start, options, grid, save_every)
         try:

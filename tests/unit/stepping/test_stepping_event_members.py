@@ -5,6 +5,7 @@ import pytest
 
 import dalembert as da
 from dalembert.gallery import BallInBox, BouncingBall, ImpactOscillator, SlidingBlock
+from dalembert.stepping import event_members
 
 METHOD = da.EventCapturing(da.half_explicit(4))
 
@@ -27,6 +28,18 @@ def test_members_are_the_runs_of_their_own_bit_for_bit(tmp_path):
         _ = batch.events
     again = da.load(batch.save(tmp_path / "batch.nc"))
     assert np.array_equal(again._arrays["event_member"], np.repeat([0, 1, 2], counts))
+
+
+def test_members_that_bounce_often_together_take_compiled_bounces(monkeypatch):
+    monkeypatch.setattr(event_members, "MANY_BOUNCES", 20)
+    q0 = np.linspace(0.5, 1.5, 9)[:, None]
+    ball = BouncingBall(restitution=0.8)
+    batch = da.simulate(ball, METHOD, q0, 0 * q0, t=(0.0, 4.0), h=0.02)
+    alone = [da.simulate(ball, METHOD, q, [0.0], t=(0.0, 4.0), h=0.02) for q in q0]
+    assert batch.stats["compiled_steps"] > sum(run.stats["compiled_steps"] for run in alone)
+    for k, run in enumerate(alone):
+        assert batch.q[k] == pytest.approx(run.q, abs=1e-12)
+        assert batch.member(k).events.time == pytest.approx(run.events.time, abs=1e-11)
 
 
 @pytest.mark.parametrize(
