@@ -18,6 +18,7 @@ from ..arguments import one_of
 from ..errors import DalembertError, InputError, ModelError
 from ..gallery import SYSTEMS, Ready, system_named
 from ..method import METHODS, Method, method_named
+from ..multibody import Multibody
 from ..problem import AbstractSystem, HamiltonianSystem, System, prepared
 
 DEFAULT_END, DEFAULT_STEP = 10.0, 0.01
@@ -46,15 +47,17 @@ def method_names(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
-def system_from(target: str, parameters: list[str]) -> AbstractSystem:
-    """The system that `target` names, with the parameters given as NAME=VALUE, all of them usable."""
-    system = _built(target, parameters)
+def system_from(target: str, parameters: list[str], found: Any = None) -> AbstractSystem:
+    """The system that `target` names, with the parameters given as NAME=VALUE, all of them usable; `found` if its file
+    was run already."""
+    system = _built(target, parameters, found)
     prepared(system)  # refuses parameters that are no numbers, or not finite
     return system
 
 
-def _built(target: str, parameters: list[str]) -> AbstractSystem:
-    found: Any = found_in_file(target) if _is_file(target) else _from_gallery(target)
+def _built(target: str, parameters: list[str], found: Any) -> AbstractSystem:
+    if found is None:
+        found = found_in_file(target) if is_file(target) else _from_gallery(target)
     values = dict(_parameter(text) for text in parameters)
     kind = found if isinstance(found, type) else type(found)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
@@ -154,7 +157,8 @@ def _required(field: dataclasses.Field) -> bool:
 # -- the gallery, and files ----------------------------------------------------------------------------------
 
 
-def _is_file(target: str) -> bool:
+def is_file(target: str) -> bool:
+    """Whether a file is meant, not a name of the gallery."""
     return ".py" in target or ":" in target or "/" in target
 
 
@@ -166,7 +170,7 @@ def _from_gallery(name: str) -> type[Ready]:
 
 def method_from(name: str) -> Method:
     """The method that `name` means: one of the catalogue, or path/to/methods.py:Class, which runs the file."""
-    if not _is_file(name):
+    if not is_file(name):
         return method_named(name)
     found = _found_in_file(name, _METHOD)
     try:
@@ -185,10 +189,15 @@ def found_in_file(target: str) -> type[AbstractSystem] | AbstractSystem:
     return _found_in_file(target, _SYSTEM)
 
 
+def shown_in_file(target: str) -> type[AbstractSystem] | AbstractSystem | Multibody:
+    """The same, or a model of bodies."""
+    return _found_in_file(target, _SHOWN)
+
+
 class _Sought(NamedTuple):
     """What is looked for in a file."""
 
-    kind: type
+    kind: type | tuple[type, ...]
     bases: tuple[type, ...]  # which a file imports to derive from them
     word: str
     example: str
@@ -204,6 +213,10 @@ class _Sought(NamedTuple):
 _SYSTEM = _Sought(
     AbstractSystem, (AbstractSystem, System, HamiltonianSystem, Ready), "system", "model.py:Class",
     "da.System or da.HamiltonianSystem",
+)  # fmt: skip
+_SHOWN = _SYSTEM._replace(
+    kind=(AbstractSystem, Multibody), bases=(*_SYSTEM.bases, Multibody),
+    classes="da.System or da.HamiltonianSystem, or a da.Multibody model",
 )  # fmt: skip
 _METHOD = _Sought(Method, (Method,), "method", "methods.py:Class", "da.Method")
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..gallery import SYSTEMS
 from ..method import method_named
-from ..multibody import load_model
+from ..multibody import Multibody, load_model
 from ..problem import AbstractSystem
 from ..studio.exhibit import Exhibit, Launch, gallery_exhibit, run_exhibit, system_exhibit
 from ..trajectory import load
-from .models import DEFAULT_END, DEFAULT_STEP, launch_from, system_from
+from .models import DEFAULT_END, DEFAULT_STEP, is_file, launch_from, shown_in_file, system_from
 
 
 def opened_exhibit(
@@ -31,7 +31,12 @@ def opened_exhibit(
         return _model_exhibit(path, chosen, h, t_end)
     if target.lower() in SYSTEMS and not (q0 or v0 or h or t_end or param or method):
         return gallery_exhibit(target.lower())
-    system = system_from(target, param)
+    found = shown_in_file(target) if is_file(target) else None
+    if isinstance(found, Multibody):
+        name = target.partition(".py:")[2]
+        code = (*_module_code(target), f"system = module.{name}.system()") if name else ()
+        return _exhibit_of_model(name or found.name, found, code, chosen, (h, t_end))
+    system = system_from(target, param, found)
     launch = launch_from(system, q0, v0, None, 0.0, t_end, h)
     assert launch.v0 is not None  # no momentum is given
     own = Launch(launch.q0, launch.v0, launch.t0, launch.t_end, launch.h)
@@ -41,11 +46,17 @@ def opened_exhibit(
 
 def _model_exhibit(path: pathlib.Path, method: str, h: float | None, t_end: float | None) -> Exhibit:
     """A model from a file, in the pose nearest to that of the file."""
-    model = load_model(path)
-    start = model.assemble()
-    launch = Launch(np.asarray(start.q0), np.asarray(start.v0), 0.0, t_end or DEFAULT_END, h or DEFAULT_STEP)
     code = (f"system = da.load_model({str(path.resolve())!r}).system()",)
-    return system_exhibit(_key(path.stem), model.system(), launch, code, method)
+    return _exhibit_of_model(path.stem, load_model(path), code, method, (h, t_end))
+
+
+def _exhibit_of_model(
+    name: str, model: Multibody, code: tuple[str, ...], method: str, run: tuple[float | None, float | None]
+) -> Exhibit:
+    """A model at rest in the pose nearest to its drawing; `run` is the step size and the end."""
+    start, (h, t_end) = model.assemble(), run
+    launch = Launch(np.asarray(start.q0), np.asarray(start.v0), 0.0, t_end or DEFAULT_END, h or DEFAULT_STEP)
+    return system_exhibit(_key(name), model.system(), launch, code, method)
 
 
 def _key(name: str) -> str:
@@ -62,10 +73,19 @@ def _code(target: str, system: AbstractSystem, given: list[str]) -> tuple[str, .
             "",
             f"system = system_named({target.lower()!r})({values})",
         )
-    file, _, named = target.partition(".py:") if ".py:" in target else (target.removesuffix(".py"), "", "")
-    path = pathlib.Path(file + ".py").resolve()
+    named = target.partition(".py:")[2]
     return (
         "import dataclasses",
+        *_module_code(target),
+        f"system = module.{named or type(system).__name__}",
+        f"system = system({values}) if isinstance(system, type) else dataclasses.replace(system, {values})",
+    )
+
+
+def _module_code(target: str) -> tuple[str, ...]:
+    """Lines of Python that load the file of a model as `module`."""
+    path = pathlib.Path(target.partition(".py")[0] + ".py").resolve()
+    return (
         "import importlib.util",
         "import sys",
         "",
@@ -74,8 +94,6 @@ def _code(target: str, system: AbstractSystem, given: list[str]) -> tuple[str, .
         "module = importlib.util.module_from_spec(specification)",
         f"sys.modules[{path.stem!r}] = module",
         "specification.loader.exec_module(module)",
-        f"system = module.{named or type(system).__name__}",
-        f"system = system({values}) if isinstance(system, type) else dataclasses.replace(system, {values})",
     )
 
 

@@ -48,7 +48,7 @@ class Exhibit:
         key: its name in addresses.
         title: its name for readers.
         about: the first paragraph of its documentation.
-        system: what moves; None for a run from a file, whose system is not known.
+        system: what moves; of a run from a file, by what it is drawn, None where that is not known.
         launch: the start; None for a system that brings its own.
         code: lines of Python that define `system` with the parameters it has here; none where that cannot be written.
         method: the name of the method to begin with.
@@ -104,7 +104,20 @@ def run_exhibit(key: str, run: Trajectory) -> Exhibit:
     """The page of a run as it was recorded."""
     facts = run.provenance
     text = f"A run of {facts['system']} with {facts['method']}, shown as it was recorded."
-    return Exhibit(key, str(facts["system"]), text, run.system, method=str(facts["method"]), run=in_order(run))
+    system = _of_the_gallery(run) if run.system is None else run.system
+    return Exhibit(key, str(facts["system"]), text, system, method=str(facts["method"]), run=in_order(run))
+
+
+def _of_the_gallery(run: Trajectory) -> AbstractSystem | None:
+    """By what a run from a file is drawn: the system of the gallery with its name, parameters and coordinates."""
+    name, parameters = run.provenance.get("system"), run.provenance.get("parameters")
+    kind = next((kind for kind in SYSTEMS.values() if kind.__name__ == name), None)
+    if kind is None or not isinstance(parameters, dict):
+        return None
+    system = kind()
+    known = {parameter.name for parameter in parameters_of(system) if not parameter.whole}
+    fits = known == set(parameters) and np.size(system.start().q0) == run.q.shape[1]
+    return with_parameters(system, parameters) if fits else None
 
 
 def in_order(run: Trajectory) -> Trajectory:

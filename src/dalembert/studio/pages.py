@@ -144,7 +144,8 @@ def describe(exhibit: Exhibit) -> dict[str, Any]:
 
 def _forces(exhibit: Exhibit) -> dict[str, bool]:
     """Of what there are forces to be drawn; those of contacts are shown at once."""
-    return forces_in(exhibit.system if has_points(exhibit.system) else None)._asdict()
+    system = exhibit.system if exhibit.run is None else exhibit.run.system
+    return forces_in(system if has_points(system) else None)._asdict()
 
 
 def _embedded(content: Any) -> str:

@@ -61,15 +61,16 @@ def picture_message(exhibit: Exhibit, computed: Computed, number: int | None = N
     t = np.asarray(run.t, dtype=float)
     curves, remarks = _curves(run), [computed.remark] if computed.remark else []
     arrays: dict[str, np.ndarray] = {"t": t[rows]}
-    scene = _run_scene(run, rows, arrays, "points")
+    drawn = exhibit.system if exhibit.run is not None else run.system
+    scene = _run_scene(drawn, run, rows, arrays, "points")
     forces = _forces(computed, rows, arrays) if scene is not None else None
     remarks += forces.pop("remarks") if forces else []
     if computed.beside is not None:
         curves += [curve._replace(name=f"{curve.name} ({computed.request.beside})")
                    for curve in _curves(computed.beside, on=t) if curve.plot in ("energy", "constraint")]  # fmt: skip
-        _run_scene(computed.beside, rows, arrays, "beside")
+        _run_scene(computed.beside.system, computed.beside, rows, arrays, "beside")
     for k, other in enumerate(computed.fan):
-        _run_scene(other, rows, arrays, f"fan {k}")
+        _run_scene(other.system, other, rows, arrays, f"fan {k}")
     described = []
     for k, curve in enumerate(curves):
         arrays[f"curve {k}"] = _thinned(curve, rows)
@@ -234,10 +235,11 @@ def _thinned(curve: Curve, rows: np.ndarray) -> np.ndarray:
 # -- the scene -------------------------------------------------------------------------------------------------------
 
 
-def _run_scene(run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray], name: str) -> dict[str, Any] | None:
+def _run_scene(system: AbstractSystem | None, run: Trajectory, rows: np.ndarray, arrays: dict[str, np.ndarray],
+               name: str) -> dict[str, Any] | None:  # fmt: skip
     """The points of a run, which may have ended before others, into the arrays."""
     rows = rows[rows < len(run.t)]
-    return _scene(run.system, np.asarray(run.t)[rows], np.asarray(run.q)[rows], arrays, name)
+    return _scene(system, np.asarray(run.t)[rows], np.asarray(run.q)[rows], arrays, name)
 
 
 def _scene(system: AbstractSystem | None, t: np.ndarray, q: np.ndarray, arrays: dict[str, np.ndarray],

@@ -15,7 +15,14 @@ import dalembert as da
 from dalembert.gallery import SYSTEMS, mechanism
 from dalembert.studio.assets import MODULES, OFFLINE, served, text_of, thumbnails
 from dalembert.studio.computing import compute, points_of
-from dalembert.studio.exhibit import Launch, gallery_exhibit, parameters_of, system_exhibit, with_parameters
+from dalembert.studio.exhibit import (
+    Launch,
+    gallery_exhibit,
+    parameters_of,
+    run_exhibit,
+    system_exhibit,
+    with_parameters,
+)
 from dalembert.studio.export import export_html
 from dalembert.studio.messages import Drag, Neighbours, RunRequest
 from dalembert.studio.pictures import invariants_message, picture_message, pose_message, shown_rows, unpacked
@@ -84,6 +91,18 @@ def test_a_face_without_its_corner_is_named():
     exhibit = system_exhibit("wrong", Wrong(), Launch(np.zeros(2), np.zeros(2), 0.0, 1.0, 0.1))
     with pytest.raises(da.InputError, match=r"Wrong.faces must hold tuples .* numbers of corners, 0 to 1; got"):
         pose_message(exhibit)
+
+
+def test_a_run_from_a_file_is_drawn_like_the_system_of_the_gallery_that_it_is_of(tmp_path):
+    for system, drawn in ((da.gallery.Pendulum(length=2.0), True), (Free(), False)):
+        start = (np.array([2.0, 0.0]), np.zeros(2))
+        path = da.simulate(system, da.Rattle(), *start, t=(0.0, 0.1), h=0.01).save(tmp_path / "run.nc")
+        exhibit = run_exhibit("run", da.load(path))
+        header, arrays = unpacked(picture_message(exhibit, compute(exhibit, request(exhibit))))
+        assert (header["scene"] is not None) == drawn
+        assert not drawn or header["scene"]["bars"] == [[None, 0]]
+        assert not drawn or arrays["points"].shape == (11, 1, 3)
+        assert header["forces"] is None
 
 
 # -- parameters --------------------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ export class View {
 
   noScene(text) {
     element("scene").hidden = true;
+    document.querySelector(".toolbars").hidden = true;
     element("no-scene").hidden = false;
     if (text) element("no-scene").textContent = text;
   }
