@@ -19,8 +19,10 @@ from ..stepping import Family
 from .step_maps import step_parts
 from .transcription import Transcription
 
-#: A step is cut into so many at once, at most; and a plan is made anew so often.
-MOST_PIECES, MOST_MESHES = 4, 8
+#: A step is cut into so many at once, at most; a plan is made anew so often, and has so many steps in the end.
+MOST_PIECES, MOST_MESHES, MOST_STEPS = 4, 8, 10_000
+#: The least error that can be aimed at: below lies roundoff.
+LEAST_AIM = 1e-12
 
 
 def step_errors(problem: Transcription, z: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, count, flag, positive, shown, takes
+from ..arguments import choice, count, flag, number, shown, takes
 from ..engine import OK, Interruption
 from ..errors import InputError, StepFailure
 from ..method import Method
@@ -22,7 +22,7 @@ from ..stepping.consistent import prepare_start
 from .infeasible import obstacle
 from .ipopt import ipopt_optimum
 from .linearise import tangent_space
-from .mesh import MOST_MESHES, refined, step_errors
+from .mesh import LEAST_AIM, MOST_MESHES, MOST_STEPS, refined, step_errors
 from .newton_optimum import Solution, newton_optimum
 from .optimal_guess import coordinates_of, guess_of, packed
 from .phased import Problem
@@ -69,8 +69,8 @@ def optimal_control(
         phases: a list of `da.Phase(steps, horizon, closed)`, in the place of horizon and steps: which contacts are
             closed, one phase after the other. Where a contact closes, an impact takes its velocity. A guess is then
             also a list with a guess for each phase.
-        refine: the error of the motion that is aimed at, relative to its size. Where steps have larger errors, as
-            halving them tells, they are cut, and the plan is made anew from the one before.
+        refine: the error of the motion that is aimed at, relative to its size, between 1e-12 and 1. Where steps have
+            larger errors, as halving them tells, they are cut, and the plan is made anew from the one before.
         transcription: "direct": the unknowns of all steps are found together with the plan; "shooting" (multiple
             shooting, a step an interval): Newton's method finds them step by step, so that fewer unknowns remain.
         solver: "newton" for problems without inequalities, "ipopt" (in the extra `control`), or "auto".
@@ -95,7 +95,7 @@ def optimal_control(
             raise KeyboardInterrupt
         return solution
 
-    aim = None if refine is None else positive("refine", refine)
+    aim = None if refine is None else number("refine", refine, LEAST_AIM, 1.0)
     if phases is None:
         question = question_of(system, method, asked, coordinates_of(guess))
         return _on_meshes(question, guess, aim, found, begun)
@@ -121,13 +121,13 @@ def _on_meshes(question: Question, guess: Any, aim: float | None, found: Callabl
         if aim is not None:
             errors = step_errors(problem, solution.z)
             notes = {"error": float(np.sum(errors)), "meshes": tuple(meshes)}
-            if notes["error"] > aim and len(meshes) < MOST_MESHES:
-                shares = refined(question.shares, errors, aim, question.method.order)
+            shares = refined(question.shares, errors, aim, question.method.order)
+            if notes["error"] > aim and len(meshes) < MOST_MESHES and len(shares) <= MOST_STEPS:
                 guess = plan_of(problem, solution, 0.0)
                 question = replace(question, steps=len(shares), shares=shares)
                 continue
             if notes["error"] > aim:
-                notes["warning"] = f"after {len(meshes)} meshes the error of the motion is still {notes['error']:.1e}"
+                notes["warning"] = f"with {meshes[-1]} steps the error of the motion is still {notes['error']:.1e}"
         plan = plan_of(problem, solution, time.perf_counter() - begun)
         plan.stats.update(notes)
         return plan

@@ -77,6 +77,11 @@ def test_a_mesh_that_is_fine_enough_stays():
     )  # fmt: skip
     assert plan.stats["meshes"] == (4,)
     assert np.ndim(plan.h) == 0
+    rough = da.optimal_control(Mass(stiffness=1.0), da.Rattle(), *ends, horizon=9.0, steps=2, cost=effort, refine=0.9)
+    assert len(rough.stats["meshes"]) > 1
+    for wrong in (0.0, 1e-300, np.nan):
+        with pytest.raises(da.InputError, match="refine"):
+            da.optimal_control(Mass(), da.Rattle(), *ends, horizon=1.0, steps=4, cost=effort, refine=wrong)
     with pytest.raises(da.InputError, match="refine"):
         da.optimal_control(Mass(), da.Rattle(), *ends, horizon=1.0, steps=4, cost=effort, refine=-1.0)
     with pytest.raises(da.InputError, match="refine is for plans without phases"):
