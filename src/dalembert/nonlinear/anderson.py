@@ -24,6 +24,8 @@ from .compilation import compiled
 
 #: Of the diagonal of dF^T dF this part is added to it, so that columns which nearly depend on each other do no harm.
 RIDGE = 1e-12
+#: A change of f that is a smaller part of it says nothing: f stands still, and is not divided by its roundoff.
+STANDS = 1e-7
 #: An iterate whose |f| is so many times the least one is given up; so are iterates that do not bring |f| below this
 #: part of what it was as many iterates ago as the memory holds.
 WORSE, PROGRESS = 2.0, 0.7
@@ -115,7 +117,8 @@ def _extrapolate(memory, x, image, f):
         changes[row], moves[row] = f - last[0], image - last[1]
         products[row, :columns] = np.dot(changes[:columns], changes[row])
         products[:columns, row] = products[row, :columns]
-        gamma = _least(products[:columns, :columns], np.dot(changes[:columns], f))
+        floor = STANDS**2 * np.dot(f, f)
+        gamma = _least(products[:columns, :columns], np.dot(changes[:columns], f), floor)
         for k in range(columns):
             x -= gamma[k] * moves[k]
     last[0], last[1] = f, image
@@ -123,18 +126,16 @@ def _extrapolate(memory, x, image, f):
 
 
 @compiled
-def _least(products, right):
-    """products^-1 right by Cholesky's factorisation, with columns of the length one and the ridge added."""
+def _least(products, right, floor):
+    """(products + floor 1)^-1 right by Cholesky's factorisation, with the diagonal made one and the ridge added."""
     count = len(right)
     length = np.empty(count)
     for k in range(count):
-        length[k] = np.sqrt(products[k, k]) if products[k, k] > 0.0 else 1.0
+        length[k] = np.sqrt(products[k, k] + floor) if products[k, k] + floor > 0.0 else 1.0
     lower, found = np.zeros((count, count)), np.empty(count)
     for k in range(count):
         for l in range(k + 1):
-            total = products[k, l] / (length[k] * length[l])
-            if k == l:
-                total += RIDGE
+            total = products[k, l] / (length[k] * length[l]) if k != l else 1.0 + RIDGE
             for m in range(l):
                 total -= lower[k, m] * lower[l, m]
             lower[k, l] = np.sqrt(max(total, RIDGE)) if k == l else total / lower[l, l]
