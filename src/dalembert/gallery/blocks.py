@@ -43,6 +43,14 @@ class DominoRow(Ready, System):
     def bars(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return tuple((4 * k + a, 4 * k + b) for k in range(self.dominoes) for a, b in SIDES)
 
+    @property
+    def faces(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(tuple(range(4 * k, 4 * k + 4)) for k in range(self.dominoes))
+
+    def outline(self, t, q):
+        """The dominoes."""
+        return self.points(t, q)
+
     def points(self, t, q):
         """The corners of each, from its lower front edge on."""
         along = jnp.stack([jnp.sin(q), jnp.cos(q)], axis=1) * self.height
@@ -145,6 +153,14 @@ class BlockArch(Ready, System):
     @property
     def bars(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return tuple((4 * wedge + a, 4 * wedge + b) for wedge in range(self.wedges) for a, b in SIDES)
+
+    @property
+    def faces(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(tuple(range(4 * wedge, 4 * wedge + 4)) for wedge in range(self.wedges))
+
+    def outline(self, t, q):
+        """The wedges."""
+        return self.points(t, q)
 
     def points(self, t, q):
         return self._corners(q).reshape(-1, 2)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..problem import System
+from .outlines import CIRCLE, DISC
 from .ready import Ready, Start
 from .rotation import body_rate, conjugate, product, quaternion_rate, spatial_rate, third_axis
 
@@ -72,6 +73,12 @@ class EulerDisc(Spinning):
     """
 
     tilt: float = 0.3
+    faces = DISC
+
+    def outline(self, t, q):
+        """The disc, from the point of contact on."""
+        lowest = self.contact(q)
+        return q[:3] + jnp.array(CIRCLE) @ jnp.stack([lowest, jnp.cross(third_axis(q[3:]), lowest)])
 
     def contact(self, q):
         a = third_axis(q[3:])

@@ -184,16 +184,18 @@ function positive(values) {
   return shown;
 }
 
-/** Whole decades, two at least. */
+/** Whole decades, two at least; below 1e-30 the axis finds no ticks. */
 function decades(u, low, high) {
   if (!(low > 0)) return [1e-17, 1e-15];
-  const bottom = Math.floor(Math.log10(low));
+  const bottom = Math.max(-30, Math.floor(Math.log10(low)));
   return [10 ** bottom, 10 ** Math.max(bottom + 2, Math.ceil(Math.log10(high)))];
 }
 
-/** Some room above and below, also around what is constant. */
+/** Some room above and below, also around what is constant but for the last digits: no axis has ticks between those. */
 function around(u, low, high) {
   if (low === null || high === null) return [-1, 1];
-  const room = 0.08 * (high - low) || 0.1 * Math.abs(high) || 1;
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (size < 1e-22) return [-1, 1]; // zero
+  const room = high - low > 1e-5 * size ? 0.08 * (high - low) : 0.1 * size;
   return [low - room, high + room];
 }
