@@ -177,17 +177,17 @@ function brief(x) {
   return words(x).replace(/\.?0+e/, "e");
 }
 
-/** A logarithm shows nothing of zeros. */
+/** A logarithm shows nothing of zeros, and far below them the axis finds no ticks. */
 function positive(values) {
   const shown = new Array(values.length);
-  for (let k = 0; k < values.length; k++) shown[k] = values[k] > 0 ? values[k] : null;
+  for (let k = 0; k < values.length; k++) shown[k] = values[k] > 1e-20 ? values[k] : null;
   return shown;
 }
 
-/** Whole decades, two at least; below 1e-30 the axis finds no ticks. */
+/** Whole decades, two at least. */
 function decades(u, low, high) {
   if (!(low > 0)) return [1e-17, 1e-15];
-  const bottom = Math.max(-30, Math.floor(Math.log10(low)));
+  const bottom = Math.max(-20, Math.floor(Math.log10(low)));
   return [10 ** bottom, 10 ** Math.max(bottom + 2, Math.ceil(Math.log10(high)))];
 }
 
