@@ -18,7 +18,7 @@ jumps, and this one is that of the side on which the run is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +48,8 @@ class Move:
     they are given to the functions one after the other."""
 
     sizes: Sizes
+    #: So many of the unknowns are known from the run.
+    known: ClassVar[int] = 0
 
     @property
     def groups(self) -> dict[str, int]:
@@ -137,6 +139,7 @@ class ToEvent(InMode):
 
     kind: str
     contact: int
+    known: ClassVar[int] = 1
 
     def search(self) -> SmoothMode:
         """The step that ends in the event."""

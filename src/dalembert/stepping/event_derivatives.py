@@ -256,8 +256,9 @@ class _Linear:
     """Equations R(x, s, theta) = 0 and what follows, F(x, s, theta), with the derivative F_s - F_x R_x^-1 R_s of the
     whole. A move occurs now and then: it is not compiled."""
 
-    def __init__(self, guess: Callable, residual: Callable, finish: Callable, size: int) -> None:
-        self._guess, self._size = Function(guess), size
+    def __init__(self, guess: Callable, residual: Callable, finish: Callable, size: int, known: int = 0) -> None:
+        """So many of the unknowns, the first ones, are `known` but for roundoff: the others are solved for at first."""
+        self._guess, self._size, self._known = Function(guess), size, known
 
         def both(z, s, theta):
             x, s, theta = z[:size], z[size : size + len(s)], z[size + len(s) :]
@@ -276,11 +277,20 @@ class _Linear:
             value, slope = whole(x, s, theta)
             return value[:size], slope[:size, :size]
 
-        x = find_root(equations, self._guess(s, theta)[0], s, theta)
-        if x is not None:
-            slope = whole(x, s, theta)[1]
-            moved = solve_linear(slope[:size, :size], slope[:size, size:].toarray())
-            found = slope[size:, size:].toarray() - slope[size:, :size] @ moved
+        x, known = self._guess(s, theta)[0], self._known
+        if known:
+            first = x[:known]
+
+            def others(x, s, theta):
+                value, slope = equations(np.concatenate([first, x]), s, theta)
+                return value[known:], slope[known:, known:]
+
+            near = find_root(others, x[known:], s, theta)
+            x = x if near is None else np.concatenate([first, near])
+        x = find_root(equations, x, s, theta)
+        slope = whole(np.full(size, np.nan) if x is None else x, s, theta)[1]
+        moved = solve_linear(slope[:size, :size], slope[:size, size:].toarray())
+        found = slope[size:, size:].toarray() - slope[size:, :size] @ moved
         if x is None or not np.all(np.isfinite(found)):
             raise StepFailure(
                 f"the derivative at t = {t:.6g} could not be computed: the equations of this moment are singular. "
@@ -298,7 +308,7 @@ def _linear_move(family: Family, move: Move) -> _Linear:
 
     return _Linear(
         lambda s, theta: move.guess(*at(s, theta)), lambda x, s, theta: move.residual(x, *at(s, theta)),
-        lambda x, s, theta: move.finish(x, *at(s, theta)), sum(move.groups.values()),
+        lambda x, s, theta: move.finish(x, *at(s, theta)), sum(move.groups.values()), move.known,
     )  # fmt: skip
 
 

@@ -187,6 +187,19 @@ def test_the_height_of_a_second_bounce_is_known_in_closed_form():
         np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7)
 
 
+def test_a_block_that_halts_and_turns_round_has_a_derivative():
+    """It slides up a slope with a = g (sin + mu cos) to the height 1 / (2 a), and down with b = g (sin - mu cos)."""
+    block = da.gallery.SlidingBlock()
+    start, (sine, cosine) = block.start(), (np.sin(block.angle), np.cos(block.angle))
+
+    def exact(mu):
+        up, down = block.gravity * (sine + mu * cosine), block.gravity * (sine - mu * cosine)
+        return -1 / (2 * up) + 0.5 * down * (1.0 - 1 / up) ** 2
+
+    found = da.sensitivity(block, ORDER_FOUR, start.q0, start.v0, t=(0.0, 1.0), h=0.02, wrt="friction")
+    np.testing.assert_allclose(found.q[-1, 0, 0], jax.grad(exact)(block.friction), rtol=1e-7)
+
+
 class TwoFeet(da.System):
     """A table that hardly turns on two rough feet: the forces along the ground are not unique."""
 
