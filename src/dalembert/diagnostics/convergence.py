@@ -152,6 +152,10 @@ def _asymptotic(x, y, min_points: int) -> int:
     return begin
 
 
+#: Nobody waits for the end of a run of more steps.
+MOST_STEPS = 10**10
+
+
 @dataclass(frozen=True)
 class EndErrors:
     """Errors at the end time (maximum norm) by quantity, one for each step size; NaN where a run failed."""
@@ -188,6 +192,10 @@ def end_errors(
     hs, repeats = floats("hs", hs, finite=True), count("repeats", repeats, 1, MOST_REPEATS)
     if hs.ndim != 1 or not np.all(hs > 0):
         raise InputError(f"hs must be positive step sizes of shape (k,), got {shown(hs)}.")
+    if np.max((t1 - t0) / hs, initial=0.0) > MOST_STEPS:
+        raise InputError(
+            f"hs = {np.min(hs):g} takes more than {MOST_STEPS:.0e} steps from {t0:g} to {t1:g}: use larger ones."
+        )
     for quantity in named.values():
         if not callable(quantity) or isinstance(quantity, type):
             choice("quantity", quantity, QUANTITIES)
