@@ -14,6 +14,7 @@ import dalembert as da
 from dalembert import interruption
 from dalembert.engine import Interruption, is_wanted
 from dalembert.engine.derivatives import operation
+from dalembert.engine.derivatives.calls import Call
 from dalembert.gallery import Pendulum
 
 #: Ctrl-C may reach Python in a callback of the garbage collector, which cannot raise it: Python then warns of it.
@@ -82,10 +83,12 @@ def sizes():
     return da.simulate(Pendulum(), da.Rattle(), [1.0, 0.0], [0.0, 0.0], t=(0.0, None), h=h, engine="xla")
 
 
-def ball(method, h):
+def ball(method, h, save_every=1):
     system = da.gallery.system_named("bouncing-ball")()
     start = system.start()
-    return da.simulate(system, method, start.q0, start.v0, t=(0.0, 1000.0), h=h, on_failure="return")
+    return da.simulate(
+        system, method, start.q0, start.v0, t=(0.0, 1000.0), h=h, save_every=save_every, on_failure="return"
+    )
 
 
 def redundant_batch():
@@ -111,7 +114,7 @@ RUNS = {
     "redundant batch": redundant_batch,
     "xla": lambda: single(engine="xla", save_every=10_000),
     "sizes": sizes,
-    "events": lambda: ball(da.EventCapturing(), 0.001),
+    "events": lambda: ball(da.EventCapturing(), 0.00002, save_every=1000),
     "adaptive": lambda: ball(da.MoreauJean(), da.Adaptive(atol=1e-9, rtol=1e-9, h0=1e-6, h_max=1e-5)),
 }  # fmt: skip
 
@@ -146,7 +149,7 @@ def test_under_jax_it_is_raised_once_xla_has_returned():
         raise KeyboardInterrupt
 
     def waits():
-        states, status = operation._host(interrupted, None, (), shapes)
+        states, status = operation._host(Call(interrupted), None, (), shapes)
         assert np.all(np.isnan(states))
         assert (states.shape, status) == ((2, 3), -1)
         time.sleep(10)
