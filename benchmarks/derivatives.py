@@ -6,6 +6,8 @@ import functools
 import json
 import os
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +24,7 @@ from dalembert.stepping import Given, Options, assemble, flat_parameters
 from dalembert.stepping.prologue import begin
 
 from .cases import hanging_chain
+from .pages import ROOT
 from .peers.environments import CACHE, HERE, PEERS, python_of
 from .tables import Table
 
@@ -83,7 +86,16 @@ def first_seconds(function: Callable[[], Any]) -> float:
 
 
 def calls(links: int, repeats: int) -> tuple[float, ...]:
-    """A run, its value and gradient under jit and without, in milliseconds; the first of each, in seconds."""
+    """A run, its value and gradient under jit and without, in milliseconds; the first of the first two, in seconds."""
+    run, gradient, without = functions_of(links)
+    for one in (run, gradient, without):
+        one()
+    finish_compiling()
+    return *(least(one, 6 * repeats) for one in (run, gradient, without)), *first_of(links)
+
+
+def functions_of(links: int) -> tuple[Callable, Callable, Callable]:
+    """A run of a chain, its value and gradient under jit and without."""
     q0, v0 = hanging_chain(links)
 
     def last_height(gravity):
@@ -92,15 +104,18 @@ def calls(links: int, repeats: int) -> tuple[float, ...]:
         )
         return run.q[-1, -1]
 
-    run = functools.partial(last_height, 9.81)
-    first_run = first_seconds(run)
-    gradient = functools.partial(jax.jit(jax.value_and_grad(last_height)), 9.81)
-    first_gradient = first_seconds(gradient)
-    without = functools.partial(jax.value_and_grad(last_height), 9.81)
-    for one in (run, gradient, without):
-        one()
-    finish_compiling()
-    return *(least(one, 6 * repeats) for one in (run, gradient, without)), first_run, first_gradient
+    both = jax.value_and_grad(last_height)
+    return tuple(functools.partial(one, 9.81) for one in (last_height, jax.jit(both), both))
+
+
+def first_of(links: int) -> list[float]:
+    """Seconds of the first run and of the first gradient after it, in a process of their own with an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.derivatives", str(links)],
+            cwd=ROOT, env=os.environ | {"DALEMBERT_CACHE_DIR": cache}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    return json.loads(done.stdout)
 
 
 def loops(links: int, repeats: int) -> tuple[float, ...]:
@@ -142,3 +157,9 @@ def of_diffrax(links: tuple[int, ...], repeats: int) -> list[dict | None]:
             output, _ = process.communicate()
     found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [*found, *[None] * (len(links) - len(found))]
+
+
+if __name__ == "__main__":
+    begun, derived, _ = functions_of(int(sys.argv[1]))
+    da.simulate(da.gallery.Kepler(), da.Rattle(), [1.0, 0.0], [0.0, 1.0], t=(0.0, 0.1))  # what is loaded once
+    print(json.dumps([first_seconds(begun), first_seconds(derived)]))
