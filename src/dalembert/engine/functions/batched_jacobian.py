@@ -52,6 +52,11 @@ class RowJacobian:
         self._compiled = None
 
     def __call__(self, *arguments) -> RowValues:
+        arrays, traced = self.at(arguments)
+        return self._by_jax(arrays) if traced is None else traced(arrays)
+
+    def at(self, arguments) -> tuple[list[np.ndarray], _Traced | None]:
+        """The arguments as arrays, and what the function is traced to for their shapes; None if JAX has to serve."""
         arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
         shapes = tuple(a.shape[1:] for a in arrays)
         if shapes not in self._traced:
@@ -59,8 +64,7 @@ class RowJacobian:
                 self._traced[shapes] = _Traced(self._function, shapes)
             except UnsupportedByEngine:
                 self._traced[shapes] = None
-        traced = self._traced[shapes]
-        return self._by_jax(arrays) if traced is None else traced(arrays)
+        return arrays, self._traced[shapes]
 
     def _by_jax(self, arrays: list[np.ndarray]) -> RowValues:
         if self._compiled is None:
@@ -116,8 +120,6 @@ class RowDerivatives:
     row a state. Traced once: the second derivatives follow from the operations of the first."""
 
     def __init__(self, function: Callable) -> None:
-        self._function = function
-        self._traced: dict[tuple, _Traced | None] = {}
         self._alone: dict[tuple, _Walk] = {}
         self._second: dict[tuple, _Second | None] = {}
         self._first = RowJacobian(function)
@@ -125,12 +127,12 @@ class RowDerivatives:
 
     def __call__(self, *arguments) -> RowValues:
         """Values and first derivatives."""
-        arrays, traced = self._at(arguments)
+        arrays, traced = self._first.at(arguments)
         return self._first(*arrays) if traced is None else traced(arrays)
 
     def values(self, *arguments) -> np.ndarray:
         """Values alone."""
-        arrays, traced = self._at(arguments)
+        arrays, traced = self._first.at(arguments)
         if traced is None:
             return self._first(*arrays).values
         shapes = tuple(a.shape[1:] for a in arrays)
@@ -141,7 +143,7 @@ class RowDerivatives:
     def curvature(self, x, factors, *rest) -> RowValues:
         """The gradient of factors . function by x, and the entries at and below the diagonal of its second
         derivatives."""
-        arrays, traced = self._at((x, *rest))
+        arrays, traced = self._first.at((x, *rest))
         shapes, factors = tuple(a.shape[1:] for a in arrays), np.asarray(factors, dtype=np.float64)
         if shapes not in self._second:
             self._second[shapes] = None
@@ -154,16 +156,6 @@ class RowDerivatives:
         found = self._slope(arrays[0], factors, *arrays[1:])
         below = found.row >= found.column
         return RowValues(found.values, found.entries[:, below], found.row[below], found.column[below])
-
-    def _at(self, arguments) -> tuple[list[np.ndarray], _Traced | None]:
-        arrays = [np.asarray(a, dtype=np.float64) for a in arguments]
-        shapes = tuple(a.shape[1:] for a in arrays)
-        if shapes not in self._traced:
-            try:
-                self._traced[shapes] = _Traced(self._function, shapes)
-            except UnsupportedByEngine:
-                self._traced[shapes] = None
-        return arrays, self._traced[shapes]
 
 
 class _Second:
