@@ -36,6 +36,7 @@ class SmoothChunks:
         self._guarded = -1  # the number of the step in which the guard saw something
         self._carry: tuple[CompiledMode, np.ndarray, Carry] | None = None
         self.expects_bounces = False  # whether others of the same kind have bounced so often
+        self.one_by_one = False  # whether bounces are taken outside compiled steps, where their parts are noted
         self.counts = {"steps": 0, "bounces": 0}  # bounces that were plain ones, compiled or not
 
     def forget(self) -> None:
@@ -54,7 +55,7 @@ class SmoothChunks:
         carry = self._begin(mode, k, state, y)
         bounced = self.counts["bounces"]
         many = self.expects_bounces or (bounced >= FEWEST_BOUNCES and bounced * self._steps >= MANY_BOUNCES * k)
-        both = self._pieces.bounces(t, y, modes) if many else None
+        both = self._pieces.bounces(t, y, modes) if many and not self.one_by_one else None
         if both is not None:
             chunk, bounces = both.run(carry, t0, self._h, steps, parameters)
             self.counts["bounces"] += len(bounces)

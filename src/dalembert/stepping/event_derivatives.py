@@ -20,11 +20,10 @@ from ..errors import InputError, StepFailure
 from ..formulation import mechanics_of
 from ..method import EventCapturing
 from ..method.event_moves import Move, WholeStep
-from ..method.runge_kutta import RungeKutta
 from .consistent import Start
 from .event_run import EventRunner
-from .event_smooth import bounce_state, bounce_steps
-from .event_trail import Bounce, Leap, Mark, Steps, Trail
+from .event_smooth import named
+from .event_trail import Leap, Mark, Steps, Trail
 from .shared_equations import Family, for_family
 from .step import Layout
 from .step_sizes import EqualSteps
@@ -114,7 +113,7 @@ class EventRuns:
         start = Start(layout.unflatten(state), layout, None)
         runner = EventRunner(system, self._method, start, self._steps, t0 + steps * h, grid.every, "auto")
         if record:
-            runner.loop.trail = Trail(self._method.smooth_part, layout)
+            runner.loop.leave(Trail(self._method.smooth_part, layout))
         runner.begin()
         carry, status = runner.first_carry(runner.first_state()), OK
         runner.loop.mark(0)
@@ -189,22 +188,12 @@ class EventRuns:
                         bar[:-1], by_all = bar[:-1] + more[:-1], by_all + moved
         return places.begin_bar(bar[:-1]), 0.0, 0.0, by_all
 
-    def _derivative(self, note: Leap | Bounce | Mark, parameters: np.ndarray) -> np.ndarray:
+    def _derivative(self, note: Leap | Mark, parameters: np.ndarray) -> np.ndarray:
         """How s after a move, or the rest of a row, moves with s before and the parameters of the system."""
-        places, theta = self._places, np.concatenate([parameters, note.numbers])
-        count, known = places.carried - len(note.y), len(parameters)
-        if not isinstance(note, Bounce):
-            s = np.concatenate([note.y, np.zeros(count), [note.t]])
-            move = note.row if isinstance(note, Mark) else note.move
-            return _linear_move(self._family, move).at(s, theta, note.t)[:, : len(s) + known]
-        layout, tableau, t = self._layout, self._method.smooth_part, self._steps.t0 + note.k * self._steps.h
-        n_state, n = bounce_state(tableau, layout).n_state, len(note.y)
-        s = np.concatenate([note.y, np.zeros(n_state - n), [t, self._steps.h]])
-        by_all = _linear_bounce(self._family, tableau, layout).at(s, theta, t)
-        found = np.zeros((places.carried + 1, places.carried + 1 + known))
-        found[:-1, :n], found[:-1, places.carried + 1 :] = by_all[:, :n], by_all[:, len(s) : len(s) + known]
-        found[n : places.carried, n : places.carried] += np.eye(count)
-        return found
+        s = np.concatenate([note.y, np.zeros(self._places.carried - len(note.y)), [note.t]])
+        move = note.row if isinstance(note, Mark) else note.move
+        found = _linear_move(self._family, move).at(s, np.concatenate([parameters, note.numbers]), note.t)
+        return found[:, : len(s) + len(parameters)]
 
 
 class _Places(NamedTuple):
@@ -312,20 +301,6 @@ def _linear_move(family: Family, move: Move) -> _Linear:
     )  # fmt: skip
 
 
-@for_family(maxsize=32)
-def _linear_bounce(family: Family, tableau: RungeKutta, layout: Layout) -> _Linear:
-    """A step with a bounce, whose s is its state, t and h; y and the impulses of the step follow."""
-    functions = bounce_steps(family, tableau, layout)
-    kept = 2 * layout.n + layout.contacts * layout.directions
-
-    def of(function):
-        return lambda *given: function(*given[:-2], given[-2][-2], given[-2][-1], given[-2][:-2], given[-1])
-
-    return _Linear(
-        of(functions.guess), of(functions.residual), lambda *given: of(functions.finish)(*given)[:kept], functions.size
-    )
-
-
 class _Chunk:
     """Steps of the regular grid in one mode."""
 
@@ -356,14 +331,11 @@ def step_functions(family: Family, move: WholeStep) -> StepFunctions:
         m = mechanics_of(family.at(parameters[: family.size]))
         return m, t, h, state, parameters[family.size :]
 
-    names = tuple(f"{name}[{k}]" for name, length in move.groups.items() for k in range(length))
     return StepFunctions(
         guess=lambda *rest: move.guess_at(*at(*rest)),
         residual=lambda x, *rest: move.residual_at(x, *at(*rest)),
         finish=lambda x, *rest: move.finish_at(x, *at(*rest)),
-        unknowns=names,
-        equations=tuple(f"equation of {name}" for name in names),
-        blocks=tuple(length for length in move.groups.values() if length),
+        **named({name: length for name, length in move.groups.items() if length}),
         n_state=move.length,
         summed_blocks=(),
         n_parameters=family.size + move.numbers,

@@ -12,7 +12,7 @@ any case.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,10 +27,24 @@ from .shared_equations import Family, for_family
 from .step import Layout
 
 
+def sizes_of(layout: Layout) -> Sizes:
+    """The dimensions of a system as the equations of event capturing have them."""
+    return Sizes(layout.n, layout.m, layout.k, layout.contacts, layout.directions)
+
+
+def named(groups: dict[str, int]) -> dict[str, Any]:
+    """What step functions are told of unknowns that come in groups of these lengths."""
+    names = tuple(f"{name}[{k}]" for name, length in groups.items() for k in range(length))
+    return {
+        "unknowns": names,
+        "equations": tuple(f"equation of {name}" for name in names),
+        "blocks": tuple(groups.values()),
+    }
+
+
 def mode_of(tableau: RungeKutta, layout: Layout, closed, sticking) -> SmoothMode:
     """The equations of a mode."""
-    sizes = Sizes(layout.n, layout.m, layout.k, layout.contacts, layout.directions)
-    return SmoothMode(tableau, sizes, closed, sticking)
+    return SmoothMode(tableau, sizes_of(layout), closed, sticking)
 
 
 @for_family(maxsize=128)
@@ -40,8 +54,6 @@ def guarded_steps(
 ) -> StepFunctions:  # fmt: skip
     """The steps of a mode in which no contacts that are held depend on each other."""
     mode, n = mode_of(tableau, layout, closed, sticking), 2 * layout.n
-    groups = tuple(mode.groups.items())
-    names = tuple(f"{name}[{k}]" for name, length in groups for k in range(length))
     saved = n + layout.contacts * layout.directions + layout.m + layout.k + 2
 
     def mechanics(parameters) -> Mechanics:
@@ -69,9 +81,7 @@ def guarded_steps(
         guess=guess,
         residual=residual,
         finish=finish,
-        unknowns=names,
-        equations=tuple(f"equation of {name}" for name in names),
-        blocks=tuple(length for _, length in groups),
+        **named(mode.groups),
         n_state=saved + sum(map(math.prod, mode.looks)) + layout.contacts,
         summed_blocks=(),
         n_parameters=family.size + layout.contacts + 2,
@@ -110,9 +120,7 @@ def bounce_state(tableau: RungeKutta, layout: Layout) -> BounceState:
 @for_family(maxsize=64)
 def bounce_steps(family: Family, tableau: RungeKutta, layout: Layout) -> StepFunctions:
     """Steps with one bounce."""
-    sizes = Sizes(layout.n, layout.m, layout.k, layout.contacts, layout.directions)
-    step, places, n = OneBounce(tableau, sizes), bounce_state(tableau, layout), 2 * layout.n
-    names = tuple(f"{name}[{k}]" for name, length in step.groups.items() for k in range(length))
+    step, places, n = OneBounce(tableau, sizes_of(layout)), bounce_state(tableau, layout), 2 * layout.n
     contacts, last = layout.contacts, places.kept.stop
 
     def system(state, t, h, parameters):
@@ -134,9 +142,7 @@ def bounce_steps(family: Family, tableau: RungeKutta, layout: Layout) -> StepFun
         guess=lambda t, h, state, parameters: step.guess(*system(state, t, h, parameters)),
         residual=lambda x, t, h, state, parameters: step.residual(x, *system(state, t, h, parameters), parameters[-2]),
         finish=finish,
-        unknowns=names,
-        equations=tuple(f"equation of {name}" for name in names),
-        blocks=tuple(step.groups.values()),
+        **named(step.groups),
         n_state=places.n_state,
         summed_blocks=(),
         n_parameters=family.size + contacts + 2,

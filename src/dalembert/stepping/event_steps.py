@@ -78,7 +78,11 @@ class EventLoop:
         self._fastest = np.zeros(layout.contacts)
         self._t0 = t0
         self.chunks = SmoothChunks(self.pieces, h, steps)
-        self.trail: Trail | None = None  # where there is one, the moves are noted
+        self.trail: Trail | None = None
+
+    def leave(self, trail: Trail) -> None:
+        """Note all moves from now on."""
+        self.trail, self.chunks.one_by_one = trail, True
 
     def _width_of(self, h: float, slow: float) -> float:
         """hbar, for motions that take so long."""
@@ -109,22 +113,21 @@ class EventLoop:
             self.advance(self._t0 + (k + 1) * self._h)
             self.mark(k + 1)
             return self.row(self.counts["newton_iterations"] - counted)
-        chunk, y0 = found.chunk, self.y
+        chunk = found.chunk
         ends = np.cumsum([2 * self._n, self.impulse.size, self._layout.m, self._layout.k])
         y, impulse, lam, psi, sizes = np.split(chunk.saved, ends, axis=1)
-        times = self._t0 + self._h * np.arange(k, k + 1 + len(y))
         if self.trail is not None:
-            states = np.concatenate([y0[None], y])
-            self.trail.grid(self.modes, times, states, found.bounces[:, 0], k, self._width)
+            self.trail.steps(self.modes, self.y, k, len(y))
         self.y, (self._far, self._fast) = y[-1], sizes[-1].tolist()
         self._fastest = chunk.carry.state[-self._shape[0] :].copy()
         self._record_bounces(found.bounces)
+        times = self._t0 + self._h * np.arange(k + 1, k + 1 + len(y))
         self.t = float(times[-1])
         last = self.row(0)
         lam, psi = np.concatenate([lam[1:], last.lam]), np.concatenate([psi[1:], last.psi])
         self.counts["smooth_steps"] += len(y) + len(found.bounces)
         self.counts["newton_iterations"] += int(chunk.iterations.sum())
-        return Rows(times[1:], y, lam, psi, impulse, chunk.iterations)
+        return Rows(times, y, lam, psi, impulse, chunk.iterations)
 
     def mark(self, k: int) -> None:
         """Note that the step k of the grid ends here."""

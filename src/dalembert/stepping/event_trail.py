@@ -20,6 +20,7 @@ from ..method.runge_kutta import RungeKutta
 from .contact_modes import NO_FORCE
 from .event_kernels import Watched
 from .event_search import Found, signals
+from .event_smooth import sizes_of
 from .step import Layout
 
 #: Friction that comes so near to its bound works at it.
@@ -45,14 +46,6 @@ class Steps(NamedTuple):
     count: int
 
 
-class Bounce(NamedTuple):
-    """The step k of the grid, the numbers it reads, and where it began."""
-
-    k: int
-    numbers: np.ndarray
-    y: np.ndarray
-
-
 class Mark(NamedTuple):
     """The end of the step k of the grid; what follows from y there."""
 
@@ -70,8 +63,8 @@ class Trail:
         if layout.directions > 2:
             raise InputError("the derivative of event capturing treats friction in the plane; use da.MoreauJean().")
         self._tableau, self._d = tableau, layout.directions
-        self._sizes = Sizes(layout.n, layout.m, layout.k, layout.contacts, layout.directions)
-        self.notes: list[Leap | Steps | Bounce | Mark] = []
+        self._sizes = sizes_of(layout)
+        self.notes: list[Leap | Steps | Mark] = []
 
     def _mode(self, modes: Modes) -> tuple[Sizes, RungeKutta, Marks, Marks]:
         if modes.dependent:
@@ -81,25 +74,10 @@ class Trail:
             )
         return self._sizes, self._tableau, _marks(modes.closed), _marks(modes.sticking)
 
-    def grid(self, modes: Modes, times: np.ndarray, states: np.ndarray, bounces: np.ndarray, first: int, width: float):
-        """Compiled steps from the step `first` of the grid on, and the numbers of those with a bounce; `times` and
-        `states` are those at their ends, with the first.
-
-        Many arguments: what a chunk of steps gives.
-        """
-        at = 0
-        for number in bounces:
-            k = int(number) - first
-            self._steps(modes, states[at], first + at, k - at)
-            self.notes.append(Bounce(first + k, np.array([*modes.direction, width, 0.0]), states[k].copy()))
-            at = k + 1
-            self.mark(first + at, modes, states[at], times[at])
-        self._steps(modes, states[at], first + at, len(states) - 1 - at)
-
-    def _steps(self, modes: Modes, y: np.ndarray, first: int, count: int) -> None:
-        if count:
-            move = WholeStep(*self._mode(modes))
-            self.notes.append(Steps(move, np.array(modes.direction, float), y.copy(), first, count))
+    def steps(self, modes: Modes, y: np.ndarray, first: int, count: int) -> None:
+        """Compiled steps from the step `first` of the grid on, where the motion was at y."""
+        move = WholeStep(*self._mode(modes))
+        self.notes.append(Steps(move, np.array(modes.direction, float), y.copy(), first, count))
 
     def mark(self, k: int, modes: Modes, y: np.ndarray, t: float) -> None:
         """The grid was reached by a single step."""

@@ -9,6 +9,8 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import InputError
+from dalembert.gallery import BouncingBall
+from dalembert.stepping import event_chunks
 
 ORDER_FOUR = da.EventCapturing(da.lobatto_iiia(3))
 
@@ -131,6 +133,21 @@ def test_gradients_go_through_events(case):
     np.testing.assert_allclose(found, differences(value, numbers, start), rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("case", ["rough", pytest.param("wall", marks=pytest.mark.long)])
+def test_where_bounces_are_compiled_derivatives_are_the_same(case, monkeypatch):
+    kind, names, _, start, *_ = CASES[case]
+    numbers, start = np.array([getattr(kind(), name) for name in names]), np.array(start)
+    run, value = value_of(case)
+    alone, before = jax.grad(value, argnums=(0, 1))(numbers, start), run(numbers, start)
+    jax.clear_caches()
+    monkeypatch.setattr(event_chunks, "FEWEST_BOUNCES", 0)
+    monkeypatch.setattr(event_chunks, "MANY_BOUNCES", 0)
+    assert run(numbers, start).stats["compiled_steps"] > before.stats["compiled_steps"]
+    together = jax.grad(value, argnums=(0, 1))(numbers + 0.0, start)
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
 def test_the_tangent_is_the_transpose_of_the_adjoint_and_save_every_changes_nothing():
     numbers, start = np.array([0.02, 0.6]), np.array([2.0, 0.0, 1.0])  # so little friction that the ball slides
     _, value = value_of("rough", save_every=5)
@@ -162,20 +179,9 @@ def test_a_run_can_be_asked_for_its_gradient():
 def test_the_height_of_a_second_bounce_is_known_in_closed_form():
     """A ball falls from the height 1, hits the ground at the time t1 of a whole step and leaves it with e g t1."""
 
-    class Ball(da.System):
-        gravity: float = 2.0
-        restitution: float = 0.5
-
-        def lagrangian(self, t, q, v):
-            return 0.5 * v @ v - self.gravity * q[0]
-
-        def gap(self, t, q):
-            return q
-
     def height(e, g):
-        run = da.simulate(
-            Ball(gravity=g, restitution=e), ORDER_FOUR, q0=[1.0], v0=[0.0], t=(0.0, 1.5), h=0.02
-        )  # an event is located to h^5
+        ball = BouncingBall(gravity=g, restitution=e)
+        run = da.simulate(ball, ORDER_FOUR, q0=[1.0], v0=[0.0], t=(0.0, 1.5), h=0.02)  # an event is located to h^5
         return run.q[-1, 0]
 
     def exact(e, g):
