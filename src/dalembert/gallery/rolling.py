@@ -11,7 +11,7 @@ import numpy as np
 from ..problem import System
 from .outlines import CIRCLE, DISC, RING, ROUND
 from .ready import Ready, Start, given_or_default
-from .rotation import body_rate, quaternion_rate, spatial_rate, third_axis
+from .rotation import lagrangian_of_round_body, quaternion_rate, spatial_rate, third_axis
 
 
 class BallOnTurntable(Ready, System):
@@ -112,9 +112,7 @@ class RollingDisc(Ready, System):
     faces = (*DISC, (0, ROUND))
 
     def lagrangian(self, t, q, v):
-        along = body_rate(q[3:], v[3:])[2]
-        kinetic = self.mass * (v[:3] @ v[:3]) + (self.axis_inertia - self.diameter_inertia) * along**2
-        return 0.5 * kinetic + 2 * self.diameter_inertia * (v[3:] @ v[3:]) - self.mass * self.gravity * q[2]
+        return lagrangian_of_round_body(self, q, v)
 
     def holonomic(self, t, q):
         e, lean = q[3:], third_axis(q[3:])[2]

@@ -58,3 +58,11 @@ def integral(function, t, frequency: float):
     nodes = (np.arange(panels)[:, None] + (x + 1) / 2).ravel() / panels
     weights = np.tile(w / 2, panels) / panels
     return t[..., None] * np.einsum("j,...jk->...k", weights, function(t[..., None] * nodes))
+
+
+def lagrangian_of_round_body(body, q, v):
+    """L = m/2 |x'|^2 + (A (w_1^2 + w_2^2) + C w_3^2) / 2 - m g z of a body with an axis, q = (x, e): since |w| = 2 |e'|
+    where |e| = 1, the rotation is 2 A |e'|^2 + (C - A) w_3^2 / 2."""
+    along = body_rate(q[3:], v[3:])[2]
+    kinetic = body.mass * (v[:3] @ v[:3]) + (body.axis_inertia - body.diameter_inertia) * along**2
+    return 0.5 * kinetic + 2 * body.diameter_inertia * (v[3:] @ v[3:]) - body.mass * body.gravity * q[2]

@@ -14,7 +14,7 @@ import numpy as np
 from ..problem import System
 from .outlines import CIRCLE, DISC
 from .ready import Ready, Start
-from .rotation import body_rate, conjugate, product, quaternion_rate, spatial_rate, third_axis
+from .rotation import conjugate, lagrangian_of_round_body, product, quaternion_rate, spatial_rate, third_axis
 
 #: Upwards.
 UP = np.array([0.0, 0.0, 1.0])
@@ -33,9 +33,7 @@ class Spinning(Ready, System):
     bars = ((0, 1), (1, 2))
 
     def lagrangian(self, t, q, v):
-        along = body_rate(q[3:], v[3:])[2]
-        kinetic = self.mass * (v[:3] @ v[:3]) + (self.axis_inertia - self.diameter_inertia) * along**2
-        return 0.5 * kinetic + 2 * self.diameter_inertia * (v[3:] @ v[3:]) - self.mass * self.gravity * q[2]
+        return lagrangian_of_round_body(self, q, v)
 
     def holonomic(self, t, q):
         return 0.5 * (q[3:] @ q[3:] - 1.0)
